@@ -29,7 +29,7 @@ COVERS = """() => {
 DRAWN_TWICE = "[...document.querySelectorAll('[data-chart]')].filter(place => place.childElementCount > 1).length"
 RUN_AXE = f"""runOnly => axe.run(
     {{ exclude: [["tbody > tr:nth-child(n + {MOST_ROWS + 1})"], ["main li:nth-child(n + {MOST_ROWS + 1})"]] }},
-    {{ runOnly, resultTypes: ["violations"] }})"""
+    {{ runOnly, resultTypes: ["violations"], preload: false }})"""  # preloading is for sounds and for locked screens
 SHIFT = """() => new Promise((done) => {
     let total = 0;
     new PerformanceObserver((list) => {
@@ -53,7 +53,7 @@ def check_pages(page: Page, shoot: Callable[..., None], site: str, pages: dict[s
     wrong = []
     for name, address in pages.items():
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": 800})
+            resize(page, width)
             response = page.goto(site + address)
             if response is None or response.status != status:
                 wrong.append(f"{name}: {address} answers with {response and response.status}")
@@ -76,7 +76,7 @@ def list_faults(page: Page, shoot: Callable[..., None], name: str) -> list[str]:
     page.evaluate(AXE.axe_script)
     wrong = []
     for theme, width, rules in LOOKS:
-        page.set_viewport_size({"width": width, "height": 800})
+        resize(page, width)
         page.evaluate(SET_THEME, theme)
         shoot(f"{name}-{theme}-{width}", full_page=True)
         if page.evaluate(OVERFLOWS):
@@ -88,6 +88,12 @@ def list_faults(page: Page, shoot: Callable[..., None], name: str) -> list[str]:
             wrong.append("\n".join([f"{name} at {width} pixels, {theme}: {violation['help']}", *places]))
     if page.evaluate(DRAWN_TWICE):
         wrong.append(f"{name}: a chart is drawn twice")
-    page.set_viewport_size({"width": WIDE, "height": 800})
+    resize(page, WIDE)
     page.evaluate(SET_THEME, "light")
     return wrong
+
+
+def resize(page: Page, width: int) -> None:
+    """Give the window a width, unless it has it."""
+    if page.viewport_size != {"width": width, "height": 800}:
+        page.set_viewport_size({"width": width, "height": 800})

@@ -11,6 +11,7 @@ from chat.models import Message
 from config.lib.llm import door
 from config.lib.owned import owned
 from memory.models import UserFact
+from tests.browser.talk import message_box, say
 from tests.fakes import ScriptedModel
 
 LONG = "What can you do? " * 3
@@ -25,7 +26,7 @@ def _slow_offline(settings):  # which also takes back what hurry() sets
 def begin(page: Page, text: str = LONG) -> None:
     """Send a message and wait until its answer has begun."""
     expect(page.locator("[data-chat][data-ready]")).to_be_attached()
-    page.get_by_role("textbox", name=re.compile("Message")).fill(text)
+    message_box(page).fill(text)
     page.keyboard.press("Enter")
     expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "streaming", timeout=20_000)
     expect(page.locator(".message--assistant .message__body").last).to_contain_text(re.compile(r"\S.{15}", re.DOTALL))
@@ -76,20 +77,25 @@ def test_a_second_tab_sees_the_same_answer_grow_and_can_stop_it(site, logged_in,
     )
 
 
-def test_a_message_of_one_tab_appears_in_the_other(site, logged_in, context, page):
+def test_a_message_of_one_tab_appears_in_the_other_whose_sign_out_closes_the_socket(site, logged_in, context, page):
+    hurry()
     page.goto(f"{site}/chat/")
-    begin(page, "Hello")
-    finished(page)
+    say(page)
     second = context.new_page()
     second.goto(page.url)
     expect(second.locator(".message")).to_have_count(2)
 
-    page.get_by_role("textbox", name=re.compile("Message")).fill("Thanks")
-    page.keyboard.press("Enter")
+    say(page, "Thanks")
 
     expect(second.locator(".message")).to_have_count(4, timeout=20_000)
     expect(second.locator(".message--user").last).to_contain_text("Thanks")
     expect(second.locator(".message--assistant").last).to_have_attribute("data-status", "complete", timeout=20_000)
+
+    second.goto(f"{site}/accounts/logout/")
+    began = time.monotonic()
+    second.get_by_role("main").get_by_role("button", name=re.compile("Sign out")).click()
+    expect(page.get_by_text(re.compile("signed out", re.IGNORECASE)).first).to_be_visible(timeout=10_000)
+    assert time.monotonic() - began < 10
 
 
 def test_stop_keeps_the_text_and_retry_answers_anew(site, logged_in, page):
@@ -107,45 +113,18 @@ def test_stop_keeps_the_text_and_retry_answers_anew(site, logged_in, page):
     expect(page.locator(".message")).to_have_count(2)
 
 
-def test_signing_out_in_one_tab_closes_the_socket_of_the_other(site, logged_in, context, page):
-    page.goto(f"{site}/chat/")
-    begin(page, "Hello")
-    finished(page)
-    second = context.new_page()
-    second.goto(f"{site}/accounts/logout/")
-
-    began = time.monotonic()
-    second.get_by_role("main").get_by_role("button", name=re.compile("Sign out")).click()
-
-    expect(page.get_by_text(re.compile("signed out", re.IGNORECASE)).first).to_be_visible(timeout=10_000)
-    assert time.monotonic() - began < 10
-
-
-def test_typed_text_survives_a_reload(site, logged_in, page):
-    page.goto(f"{site}/chat/")
-    page.get_by_role("textbox", name=re.compile("Message")).fill("half a thought about funding")
-    page.wait_for_timeout(600)
-
-    page.reload()
-
-    expect(page.get_by_role("textbox", name=re.compile("Message"))).to_have_value("half a thought about funding")
-
-
 def test_the_panel_answers_on_another_page_and_keeps_its_chat(site, logged_in, page):
     hurry()
     page.goto(f"{site}/profile/")
     page.locator(".panel__open").click()
-    panel = page.locator("#coach-panel")
-    panel.get_by_role("textbox", name=re.compile("Message")).fill("Hello")
-    page.keyboard.press("Enter")
-    expect(panel.locator(".message--assistant")).to_have_attribute("data-status", "complete", timeout=20_000)
+    say(page.locator("#coach-panel"))
 
     page.goto(f"{site}/profile/facts/")
 
     expect(page.locator("#coach-panel .message")).to_have_count(2, timeout=10_000)
 
 
-def test_markup_in_a_message_stays_text(site, logged_in, page):
+def test_markup_in_a_message_stays_text_and_typed_text_survives_a_reload(site, logged_in, page):
     page.goto(f"{site}/chat/")
     hostile = "<img src=x onerror=alert(1)> Remember that I trade <b>BTC</b> & [x](javascript:alert(1)) only."
     begin(page, hostile)
@@ -153,6 +132,11 @@ def test_markup_in_a_message_stays_text(site, logged_in, page):
 
     expect(page.locator(".message--user .message__body")).to_have_text(hostile)
     assert page.locator(".message img, .message b, .message a[href^='javascript']").count() == 0
+
+    message_box(page).fill("half a thought about funding")
+    page.wait_for_timeout(600)
+    page.reload()
+    expect(message_box(page)).to_have_value("half a thought about funding")
 
 
 def test_an_answer_that_was_stopped_goes_on_where_it_ended(site, logged_in, page):
@@ -176,10 +160,8 @@ def test_an_answer_that_was_stopped_goes_on_where_it_ended(site, logged_in, page
 def test_an_earlier_message_is_edited_and_all_after_it_answered_anew(site, logged_in, page, settings):
     settings.OFFLINE_DELAY_SECONDS = 0
     page.goto(f"{site}/chat/")
-    for number, text in enumerate(["Hello", "Thanks"], start=1):
-        page.get_by_role("textbox", name=re.compile("Message")).fill(text)
-        page.keyboard.press("Enter")
-        expect(page.locator(".message--assistant[data-status=complete]")).to_have_count(number, timeout=20_000)
+    for text in ("Hello", "Thanks"):
+        say(page, text)
 
     page.locator(".message--user").first.get_by_role("button", name="Edit").click()
     page.get_by_role("textbox", name="Your message").fill("What do you know about me?")
@@ -223,7 +205,7 @@ def test_what_the_model_did_not_remember_can_be_saved_from_the_notice(site, logg
     model.say("Sure.")
     model.say("I would rather not.")
     page.goto(f"{site}/chat/")
-    page.get_by_role("textbox", name=re.compile("Message")).fill("Please remember that I never trade alts.")
+    message_box(page).fill("Please remember that I never trade alts.")
     page.keyboard.press("Enter")
 
     notice = page.locator(".chat__alert")

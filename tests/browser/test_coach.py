@@ -10,18 +10,16 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.models import ActionCard, CardStatus
 from config.lib.owned import owned, owned_tx
+from tests.browser.talk import offline, say
 from tests.factories.record import DeploymentFactory, SkillVersionFactory, TradeFactory
 from trading.models import Deployment, DeploymentCommand, SkillDraft, SkillVersion
 
+__all__ = ["offline"]
+
+pytestmark = pytest.mark.usefixtures("offline")
+
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-
-
-@pytest.fixture(autouse=True)
-def _offline(settings):
-    settings.CHAT_AGENT_MODEL = "offline/keel"
-    settings.TITLE_MODELS = ["offline/keel"]
-    settings.OFFLINE_DELAY_SECONDS = 0
 
 
 @pytest.fixture
@@ -42,20 +40,6 @@ def open_panel(page: Page) -> Locator:
     panel = page.locator("#coach-panel")
     expect(panel.locator("[data-chat][data-ready]")).to_be_attached(timeout=15_000)
     return panel
-
-
-def say(place: Locator, text: str) -> Locator:
-    """Send a message; return the finished answer."""
-    answers = place.locator(".message--assistant")
-    before = answers.count()
-    place.get_by_role("textbox", name=re.compile("Message")).fill(text)
-    place.page.keyboard.press("Enter")
-    expect(answers).to_have_count(before + 1, timeout=20_000)
-    expect(answers.last).to_have_attribute("data-status", "complete", timeout=30_000)
-    return answers.last
-
-
-# --- Coaching ---
 
 
 def test_stop_it_prepares_a_card_that_only_a_click_commits(site, deployment, logged_in, page, shoot):
@@ -80,9 +64,6 @@ def test_stop_it_prepares_a_card_that_only_a_click_commits(site, deployment, log
         command = DeploymentCommand.objects.get()
         assert (command.kind, command.deployment_id) == ("stop", deployment.pk)
         assert ActionCard.objects.filter(status=CardStatus.CONFIRMED).count() == 1
-
-
-# --- Authoring ---
 
 
 def begin_authoring(page: Page, site: str, logged_in, tier: str) -> Locator:

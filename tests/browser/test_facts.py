@@ -42,15 +42,9 @@ def life(logged_in) -> dict[str, UserFact]:
         link_facts(from_id=str(facts["risk"].pk), to_id=str(facts["loss"].pk), relation="because_of", now=now)
         archive_fact(fact_id=facts["gone"].pk, now=now)
         delete_fact(fact_id=facts["trash"].pk, now=now)
-        propose_fact(
-            kind=ProposalKind.CONFLICT,
-            content="Trades SOL now and then",
-            topic="symbols",
-            target_id=facts["alts"].pk,
-            why="You said in a chat that you bought SOL.",
-            origin=Origin(),
-            now=now,
-        )
+        conflict = {"kind": ProposalKind.CONFLICT, "content": "Trades SOL now and then", "topic": "symbols"}
+        why = "You said in a chat that you bought SOL."
+        propose_fact(target_id=facts["alts"].pk, why=why, origin=Origin(), now=now, **conflict)
         propose_merge(fact_id=facts["twin"].pk, into_id=facts["loss"].pk, why="They say the same.", now=now)
         add_place(place_id="gym", name="Ironworks", notes="The gym on 5th", now=now)
     return facts
@@ -67,9 +61,6 @@ def menu_of(page: Page, words: str):
     menu = fact.locator(".fact__panel")
     expect(menu.get_by_role("button").first).to_be_visible()
     return menu
-
-
-# --- How they look ---
 
 
 @pytest.mark.timeout(240)
@@ -89,9 +80,6 @@ def test_pages_of_a_memory(site, life, page, shoot):
     for name, address in addresses.items():
         page.goto(site + address)
         check_looks(page, shoot, f"memory-{name}")
-
-
-# --- What they do ---
 
 
 def test_many_facts_are_archived_together_and_brought_back_by_one_undo(site, life, page):

@@ -15,16 +15,15 @@ from chat.conversations.lifecycle import LEFT_AFTER
 from chat.models import Conversation, ConversationStatus
 from chat.web.consumers import RECHECK_SECONDS
 from config.lib.owned import owned
+from tests.browser.talk import offline, say
+
+__all__ = ["offline"]
+
+pytestmark = pytest.mark.usefixtures("offline")
 
 PATIENCE = 10.0
 # The note of a page that was left may overtake the page that follows it; its socket looks again, and corrects it.
 RENEWAL = RECHECK_SECONDS + PATIENCE
-
-
-@pytest.fixture(autouse=True)
-def _offline(settings):
-    settings.CHAT_AGENT_MODEL = "offline/keel"
-    settings.OFFLINE_DELAY_SECONDS = 0.0
 
 
 @pytest.fixture
@@ -37,14 +36,6 @@ def chat_of(logged_in) -> Callable[[Page], Conversation]:
             return Conversation.objects.get(pk=wanted)
 
     return read
-
-
-def say(page: Page, text: str = "Hello") -> None:
-    """Send a message and wait for the whole answer."""
-    expect(page.locator("[data-chat][data-ready]")).to_be_attached()
-    page.get_by_role("textbox", name=re.compile("Message")).fill(text)
-    page.keyboard.press("Enter")
-    expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "complete", timeout=20_000)
 
 
 def wait(holds: Callable[[], Any], patience: float = PATIENCE) -> None:

@@ -19,7 +19,6 @@ from tests.factories.record import (
     DeploymentFactory,
     EquityPointFactory,
     FillFactory,
-    MarketEventFactory,
     TradeFactory,
 )
 from trading.models import BacktestRun, Bar, Trade
@@ -33,7 +32,6 @@ class Record:
     """Rows on every page."""
 
     closed: Trade
-    position: Trade
     done: BacktestRun
     running: BacktestRun
 
@@ -46,97 +44,43 @@ def record(logged_in) -> Record:
     with owned_tx(logged_in):
         deployment = DeploymentFactory(version__skill__name="Funding mean reversion", created_at=now - 30 * DAY)
         snapshots = [DecisionSnapshotFactory(deployment=deployment, tick=tick, tick_at=now - DAY) for tick in (1, 2)]
-        closed = TradeFactory(
-            deployment=deployment,
-            entry_tick_at=now - DAY,
-            entry_price=Decimal("65234.5"),
-            exit_price=Decimal("65800"),
-            entry_leverage=Decimal(2),
-            entry_snapshot=snapshots[0],
-            exit_snapshot=snapshots[1],
-            exit_reason="Funding is back at its mean, and the basis has closed",
-            entry_regime_tag="chop",
-        )
+        ends = {"entry_snapshot": snapshots[0], "exit_snapshot": snapshots[1], "entry_tick_at": now - DAY}
+        closed = TradeFactory(deployment=deployment, **ends)
         for quantity, at in ((1, now - DAY), (1, now - DAY + HOUR / 2), (-2, now - DAY + 2 * HOUR)):
-            FillFactory(
-                deployment=deployment, quantity=quantity, at=at, price=Decimal("65234.5"), fee_usd=Decimal("0.3")
-            )
+            FillFactory(deployment=deployment, quantity=quantity, at=at, fee_usd=Decimal("0.3"))
         for number in range(60):
             _trade(deployment, number, now)
-        position = TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_tick_at=now - 3 * HOUR)
-        done = BacktestRunFactory(
-            done=True, is_simulated=True, deployment__version=deployment.version, ticks_done=720, ticks_total=720
-        )
+        TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_tick_at=now - 3 * HOUR)
+        of = {"deployment__version": deployment.version, "ticks_total": 720}
+        done = BacktestRunFactory(done=True, is_simulated=True, ticks_done=720, **of)
         for number in range(12):
             _trade(done.deployment, number, now)
         for number in range(40):
-            EquityPointFactory(
-                deployment=done.deployment,
-                at=now - (40 - number) * DAY,
-                equity_usd=10_000 + 9 * number - 60 * (number % 3),
-            )
-        running = BacktestRunFactory(
-            status="running", ticks_done=130, ticks_total=720, deployment__version=deployment.version
-        )
-        BacktestRunFactory(
-            status="failed", error="No model answered.", finished_at=now, deployment__version=deployment.version
-        )
-    return Record(closed, position, done, running)
+            at, equity = now - (40 - number) * DAY, 10_000 + 9 * number - 60 * (number % 3)
+            EquityPointFactory(deployment=done.deployment, at=at, equity_usd=equity)
+        running = BacktestRunFactory(status="running", ticks_done=130, **of)
+        BacktestRunFactory(status="failed", error="No model answered.", finished_at=now, **of)
+    return Record(closed, done, running)
 
 
 def _trade(deployment, number: int, now: datetime) -> None:
-    is_long, wins = number % 3 > 0, number % 4 > 0
     TradeFactory(
         deployment=deployment,
         symbol=("BTC", "ETH", "SOL")[number % 3],
-        side="long" if is_long else "short",
+        side="long" if number % 3 > 0 else "short",
         entry_tick_at=now - 2 * DAY - number * 7 * HOUR,
-        gross_pnl_usd=Decimal(number + 3 if wins else -7),
+        gross_pnl_usd=Decimal(number + 3 if number % 4 > 0 else -7),
         mfe_usd=Decimal(100),
-        exit_kind=("signal", "stop", "flip", "halt", "command")[number % 5],
-        reconciled=("exact", "exact", "exact", "estimated", "exact", "gap")[number % 6],
     )
 
 
 def _market(now: datetime) -> None:
+    prices = {"open": 100, "high": 110, "low": 90, "is_simulated": True}
     Bar.objects.bulk_create(
-        BarFactory.build(
-            symbol=symbol,
-            opened_at=now - number * HOUR,
-            open=100,
-            high=110,
-            low=90,
-            close=100 + number % 7,
-            is_simulated=True,
-        )
+        BarFactory.build(symbol=symbol, opened_at=now - number * HOUR, close=100 + number % 7, **prices)
         for symbol in ("BTC", "ETH")
         for number in range(1, 100 * 24)
     )
-    for number in range(5):
-        MarketEventFactory(
-            kind="cpi",
-            title="CPI, year on year",
-            starts_at=now - (number + 1) * 15 * DAY,
-            source="Bureau of Labor Statistics",
-        )
-    MarketEventFactory(
-        kind="cpi", title="CPI, year on year", starts_at=now + 2 * HOUR, source="Bureau of Labor Statistics"
-    )
-    MarketEventFactory(title="FOMC statement", starts_at=now + 3 * DAY, source="Federal Reserve", importance=0.95)
-    MarketEventFactory(
-        kind="token_unlock",
-        title="ARB unlock of 92 million tokens",
-        symbols=["ARB"],
-        starts_at=now + 3 * DAY + HOUR,
-        importance=0.3,
-        is_simulated=True,
-    )
-
-
-# --- How they look ---
-
-
-# --- What they do ---
 
 
 def test_filters_write_the_address_and_back_undoes_them(site, record, page):

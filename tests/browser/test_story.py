@@ -5,13 +5,13 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.talk import offline, say
+
+__all__ = ["offline"]
+
+pytestmark = pytest.mark.usefixtures("offline")
+
 PASSWORD = "a-harbour-in-the-north-9"
-
-
-@pytest.fixture(autouse=True)
-def _offline(settings):
-    settings.CHAT_AGENT_MODEL = "offline/keel"
-    settings.OFFLINE_DELAY_SECONDS = 0
 
 
 def sign_up(page: Page, site: str, email: str) -> None:
@@ -24,22 +24,10 @@ def sign_up(page: Page, site: str, email: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text("Welcome")
 
 
-def say(page: Page, text: str) -> str:
-    """Send a message in the chat that is open; return the finished answer."""
-    answers = page.locator(".message--assistant")
-    expect(page.locator("[data-chat][data-ready]")).to_be_attached()
-    before = answers.count()
-    page.get_by_role("textbox", name=re.compile("Message")).fill(text)
-    page.keyboard.press("Enter")
-    expect(answers).to_have_count(before + 1, timeout=20_000)
-    expect(answers.last).to_have_attribute("data-status", "complete", timeout=20_000)
-    return answers.last.inner_text()
-
-
 def ask_in_new_chat(page: Page, site: str, text: str) -> str:
     """Open an empty chat and ask; return the answer."""
     page.goto(f"{site}/chat/")
-    return say(page, text)
+    return say(page, text).inner_text()
 
 
 def test_the_full_circle_from_sign_up_to_a_chat_that_follows_the_page(site, page):

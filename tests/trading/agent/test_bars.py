@@ -37,18 +37,12 @@ def begins(at, tape=STORED):
     return [bar.opened_at for bar in read_window(tape, "BTC", "1h", at, LOOKBACK)]
 
 
-# --- The window ---
-
-
-@pytest.mark.parametrize(("after", "first", "count"), [(0, -12, 12), (1, -12, 13), (2, -10, 12), (3, -10, 13)])
-def test_window_begins_at_a_fixed_bar_and_moves_on_by_a_block(hours, after, first, count):
-    for number in range(after):
-        BarFactory(opened_at=START + number * HOUR)
-
-    seen = begins(START + after * HOUR)
-
-    assert (seen[0], len(seen)) == (START + first * HOUR, count)
-    assert seen == sorted(seen)
+def test_window_begins_at_a_fixed_bar_and_moves_on_by_a_block(hours):
+    for after, (first, count) in enumerate(((-12, 12), (-12, 13), (-10, 12), (-10, 13))):
+        seen = begins(START + after * HOUR)
+        assert (seen[0], len(seen)) == (START + first * HOUR, count)
+        assert seen == sorted(seen)
+        BarFactory(opened_at=START + after * HOUR)
 
 
 def test_window_after_a_gap_is_as_long_as_asked(hours):
@@ -85,9 +79,6 @@ def test_window_has_as_many_bars_as_asked_and_at_most_two_sixths_more(lookback, 
     assert [*settled, *newest] == seen
     assert len(newest) < -(-lookback // BLOCKS)
     assert block_start(interval, lookback, at) + block_length(interval, lookback) > at
-
-
-# --- What consecutive prompts share ---
 
 
 def store_walk(symbol, interval, begins_at, ends_at):

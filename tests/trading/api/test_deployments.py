@@ -174,9 +174,6 @@ def test_a_command_waits_once_and_makes_sense(api, deployment):
     assert api("post", address, {"kind": "resume"}, status=409)["code"] == "command_refused"
 
 
-# --- What the agent sees ---
-
-
 def test_memory_is_text_to_inject_with_its_tokens(api):
     def make():
         live = DeploymentFactory(broker_kind="live")

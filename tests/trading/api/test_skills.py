@@ -36,9 +36,6 @@ def skill(as_trader):
     return save_draft(draft_id=draft.pk, now=JUNE).skill
 
 
-# --- Skills ---
-
-
 def test_skills_are_listed_last_changed_first_archived_ones_apart(api):
     for number in range(3):
         SkillFactory(name=f"Skill {number}", updated_at=JUNE + timedelta(minutes=number))
@@ -93,9 +90,6 @@ def test_performance_stands_apart_by_kind_and_has_strings_for_money(api):
     assert kinds["paper"]["mean_holding_minutes"] == 120
     assert [isinstance(bound, str) for bound in kinds["paper"]["expectancy_interval_usd"]] == [True, True]
     assert (kinds["live"]["is_too_few"], kinds["live"]["profit_factor"], kinds["live"]["sharpe"]) == (True, None, None)
-
-
-# --- Drafts ---
 
 
 def test_a_draft_is_begun_patched_and_saved_as_a_skill(api):

@@ -14,9 +14,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
 HOUR = timedelta(hours=1)
 
 
-# --- Trades ---
-
-
 @pytest.fixture
 def trades(trader):
     """Four trades of two deployments, and one of a backtest."""
@@ -88,9 +85,6 @@ def test_a_trade_comes_with_its_fills_and_every_digit(api):
 def test_a_query_that_cannot_be_is_refused(api):
     for query in ({"order": "best"}, {"side": "up"}, {"cursor": "x"}, {"colour": "red"}):
         assert api("get", "trades/", status=422, **query)["status"] == 422
-
-
-# --- Backtests ---
 
 
 @pytest.fixture

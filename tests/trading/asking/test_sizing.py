@@ -52,20 +52,16 @@ def test_size_loses_the_risk_at_the_stop_and_stays_within_the_leverage(
     assert (found.leverage is None) == (equity is None)
 
 
-def test_size_in_coins_is_worth_them_at_the_price():
+def test_size_in_coins_is_worth_them_at_the_price_and_else_the_given_one():
     plan = parse_plan({"symbol": "BTC", "side": "buy", "quantity": "0.5", "stop": "80"})
 
     found = size_plan(plan, price=D(100), equity_usd=D(1000), limit_usd=D(1))
     unknown = size_plan(plan, price=None, equity_usd=D(1000), limit_usd=D(1))
+    given = size_plan(Plan("BTC", "long", {"size_usd": D(500)}), price=None, equity_usd=D(1000), limit_usd=D(10))
 
     assert (found.size_usd, found.quantity, found.risk_usd, found.leverage) == (D(50), D("0.5"), D(10), D("0.05"))
     assert (unknown.size_usd, unknown.risk_usd) == (None, None)
-
-
-def test_size_without_a_stop_or_a_price_is_the_given_one():
-    found = size_plan(Plan("BTC", "long", {"size_usd": D(500)}), price=None, equity_usd=D(1000), limit_usd=D(10))
-
-    assert (found.size_usd, found.quantity, found.risk_usd, found.leverage) == (D(500), None, None, D("0.5"))
+    assert (given.size_usd, given.quantity, given.risk_usd, given.leverage) == (D(500), None, None, D("0.5"))
 
 
 def test_plan_is_read_from_words_and_back():
@@ -76,21 +72,11 @@ def test_plan_is_read_from_words_and_back():
 
 
 def test_plan_that_cannot_be_read_is_refused():
+    plan = {"symbol": "BTC", "side": "long"}
     for words in (
-        {},
-        {"symbol": "BTC"},
-        {"side": "long"},
-        {"symbol": "b t c", "side": "long"},
-        {"symbol": "BTC", "side": "up"},
-        {"symbol": "BTC", "side": "long", "stop": "-3"},
-        {"symbol": "BTC", "side": "long", "stop": "0"},
-        {"symbol": "BTC", "side": "long", "stop": "NaN"},
-        {"symbol": "BTC", "side": "long", "stop": "1e99"},
-        {"symbol": "BTC", "side": "long", "stop": "1e-99"},
-        {"symbol": "BTC", "side": "long", "stop": "soon"},
-        {"symbol": "BTC", "side": "long", "size_usd": "1", "risk_usd": "1"},
-        {"symbol": "BTC", "side": "long", "deployment": "mine"},
-        {"symbol": "BTC", "side": "long", "colour": "red"},
+        *({}, {"symbol": "BTC"}, {"side": "long"}, {**plan, "symbol": "b t c"}, {**plan, "side": "up"}),
+        *({**plan, "stop": stop} for stop in ("-3", "0", "NaN", "1e99", "1e-99", "soon")),
+        *({**plan, "size_usd": "1", "risk_usd": "1"}, {**plan, "deployment": "mine"}, {**plan, "colour": "red"}),
     ):
         with pytest.raises(QueryRefused):
             parse_plan(words)

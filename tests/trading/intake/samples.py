@@ -2,7 +2,6 @@
 
 import gzip
 from dataclasses import dataclass
-from decimal import Decimal
 
 
 @dataclass(frozen=True)
@@ -409,7 +408,3 @@ SAMPLES = {
         tuple((*fill[:5], fill[5].replace("USDT", "USD")) for fill in BTC),
     ),
 }
-
-
-def describe_fee(fee: Decimal, coin: str) -> str:
-    return f"{fee.normalize():f} {coin}"

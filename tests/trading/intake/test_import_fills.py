@@ -47,9 +47,6 @@ def path(tmp_path):
     return write
 
 
-# --- Hyperliquid ---
-
-
 def test_liquidation_is_ours_only_if_we_were_liquidated(path):
     theirs = {"liquidation": {"liquidatedUser": "0xCD"}}
     for row, account, is_ours in (
@@ -61,9 +58,6 @@ def test_liquidation_is_ours_only_if_we_were_liquidated(path):
     ):
         (fill,) = read_fills(path([hyperliquid(**row)]), account=account)
         assert fill.is_liquidation is is_ours
-
-
-# --- CSV ---
 
 
 def test_fills_of_a_csv(path):
@@ -94,9 +88,6 @@ def test_any_row_is_read_or_refused(path, row):
         read_fills(path([{**hyperliquid(), **row}]))
     except (TableRefused, ImportRefused):
         return
-
-
-# --- The commands ---
 
 
 @pytest.fixture

@@ -15,9 +15,6 @@ D = Decimal
 __all__ = ["deployment"]
 
 
-# --- Adding ---
-
-
 def test_add_entries_makes_trades_of_fills_once(deployment):
     fills = [execution(2, 100, 1), execution(-2, 110, 5)]
     done = bring(deployment, fills)
@@ -38,9 +35,6 @@ def test_add_entries_makes_trades_of_fills_once(deployment):
 def test_add_entries_refuses_the_record_of_a_runner(as_trader):
     with pytest.raises(RecordKept):
         bring(DeploymentFactory(), [execution(1, 100)])
-
-
-# --- Problems and conflicts ---
 
 
 @each_case(
@@ -83,19 +77,13 @@ def test_preview_entries_counts_and_writes_nothing(deployment):
     assert Fill.objects.count() == 1
 
 
-# --- The start of a history ---
-
-
-def test_history_without_a_stated_start_is_unconfirmed_until_it_is_flat(deployment):
+def test_history_without_a_stated_start_is_unconfirmed_until_it_is_flat_and_what_reduces_nothing_a_gap(deployment):
     bring(deployment, [execution(-1, 100, 1), execution(3, 90, 2), execution(-2, 95, 3), execution(1, 95, 4)])
-
     assert [row["reconciled"] for row in rows(deployment)] == ["unconfirmed", "unconfirmed", "exact"]
 
-
-def test_history_that_reduces_nothing_is_a_gap(deployment):
-    bring(deployment, [execution(-1, 110, 1, is_reducing=True)])
-
-    trade = Trade.objects.get()
+    other = DeploymentFactory(broker_kind="live")
+    bring(other, [execution(-1, 110, 1, is_reducing=True)])
+    trade = Trade.objects.get(deployment=other)
     assert (trade.side, trade.status, trade.reconciled, trade.gross_pnl_usd) == ("long", "closed", "gap", 0)
 
 
@@ -107,9 +95,6 @@ def test_opening_position_begins_the_history(deployment, quantity, expected):
 
     (trade,) = rows(deployment)
     assert [trade["reconciled"], *([trade["side"], trade["gross_pnl_usd"]] if quantity else [])] == expected
-
-
-# --- Fees and funding ---
 
 
 def test_fee_in_a_coin_is_converted_at_the_bar_of_the_fill_and_left_out_of_the_net_until_there_is_one(deployment):
@@ -138,9 +123,6 @@ def test_funding_of_any_order_reaches_the_trade_that_was_open(deployment):
     trade = Trade.objects.get()
     assert (done.new_funding, trade.funding_usd, trade.realized_pnl_usd) == (4, -1, D("18.8"))
     assert bring(deployment, [], funding=paid).new_funding == 0
-
-
-# --- Undo ---
 
 
 def test_undo_batch_takes_the_entries_out_again(deployment):

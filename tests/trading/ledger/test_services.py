@@ -31,9 +31,6 @@ def deployment(as_trader):
     return DeploymentFactory()
 
 
-# --- A trade from entry to exit ---
-
-
 def test_trade_keeps_both_ends_with_their_reasons(deployment):
     entry = DecisionSnapshotFactory(deployment=deployment)
     done = DecisionSnapshotFactory(deployment=deployment)
@@ -105,9 +102,6 @@ def test_path_and_funding_reach_the_row(deployment):
     assert trade.realized_pnl_usd == D("-0.8")
 
 
-# --- Ticks ---
-
-
 def test_record_tick_ignores_a_repeated_tick(deployment):
     first = [execution(1, 100, 0)]
     record(deployment, 1, *first)
@@ -169,9 +163,6 @@ def test_rows_of_another_owner_are_refused(deployment, stranger, write):
 
     with pytest.raises(ScopeError):
         write([new_trade_row(theirs, trip, JUNE) | outcome_columns(trip) | {"id": uuid4(), "skill_version": 1}])
-
-
-# --- Live and in memory ---
 
 
 def story(seed: int, ticks: int = 40) -> list[Tick]:

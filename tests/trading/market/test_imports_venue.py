@@ -392,15 +392,15 @@ def test_funding_comes_in_once_with_the_hours_between(venue):
     assert {row[2] for row in first} == {1}
 
 
-@pytest.mark.parametrize(
-    ("hours", "between"),
-    [([0, 8, 16, 20, 24], [8, 8, 4, 4, 4]), ([0, 8, 40, 48], [8, 8, 8, 8]), ([0, 90], [24, 24])],
-    ids=["other rhythm", "hole", "lost"],
-)
-def test_hours_are_those_to_the_nearer_neighbour(venue, hours, between):
-    pay(venue, *hours)
-
-    assert [rate.hours for rate in funding(venue)] == between
+def test_hours_are_those_to_the_nearer_neighbour(venue):
+    for hours, between in (
+        ([0, 8, 16, 20, 24], [8, 8, 4, 4, 4]),  # another rhythm
+        ([0, 8, 40, 48], [8, 8, 8, 8]),  # a hole
+        ([0, 90], [24, 24]),  # lost
+    ):
+        venue.payments.clear()
+        pay(venue, *hours)
+        assert [rate.hours for rate in funding(venue)] == between
 
 
 def funding(venue, **options):
@@ -408,31 +408,23 @@ def funding(venue, **options):
     return list(fetch_funding(venue, market="BTC/USDC:USDC", symbol="BTC", since=START, until=until, **options))
 
 
-def test_one_payment_alone_asks_for_the_hours(venue):
+def test_one_payment_alone_asks_for_the_hours_and_long_rates_are_rounded_to_the_column(venue):
     pay(venue, 3)
-
     with pytest.raises(VenueRefused, match="--hours"):
         funding(venue)
     assert [rate.hours for rate in funding(venue, hours=8)] == [8]
 
-
-def test_long_rates_are_rounded_to_the_column(venue):
-    pay(venue, 0, 1, rate=1.2345678901234e-05)
-
-    assert funding(venue)[0].rate == D("0.000012345679")
+    pay(venue, 4, rate=1.2345678901234e-05)
+    assert funding(venue)[1].rate == D("0.000012345679")
 
 
-@pytest.mark.parametrize("rate", [None, float("nan"), 2.0])
-def test_a_rate_that_cannot_be_is_refused(venue, rate):
-    pay(venue, 0, 1, rate=rate)
+def test_a_rate_that_cannot_be_and_a_venue_without_funding_are_refused(venue):
+    for rate in (None, float("nan"), 2.0):
+        pay(venue, 0, 1, rate=rate)
+        with pytest.raises(VenueRefused, match="an invalid funding rate"):
+            funding(venue)
 
-    with pytest.raises(VenueRefused, match="an invalid funding rate"):
-        funding(venue)
-
-
-def test_a_venue_without_funding_is_refused(venue):
     venue.has = {"fetchFundingRateHistory": None}
-
     with pytest.raises(VenueRefused, match="no history of funding"):
         funding(venue)
 

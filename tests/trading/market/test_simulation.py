@@ -34,9 +34,6 @@ def stored(**which):
     return list(Bar.objects.filter(**which).order_by("symbol", "interval", "opened_at").values_list(*COLUMNS))
 
 
-# --- The model ---
-
-
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_the_same_bars_come_in_pieces_and_in_one_go(symbol):
     cuts = [NOW - DAY, NOW - 20 * STEP, NOW - DAY / 3, NOW - 3 * STEP, NOW]
@@ -51,17 +48,13 @@ def test_the_same_bars_come_in_pieces_and_in_one_go(symbol):
     assert len(whole) == 287
 
 
-def test_the_order_in_which_symbols_and_days_are_asked_about_changes_nothing():
+def test_the_order_in_which_symbols_and_days_are_asked_about_changes_nothing_but_the_seed_all():
     forwards = [values(iter_simulated_bars(symbol, NOW - DAY, NOW)) for symbol in SYMBOLS]
     list(iter_simulated_bars("SOL", NOW - 40 * DAY, NOW - 20 * DAY))
     backwards = [values(iter_simulated_bars(symbol, NOW - DAY, NOW)) for symbol in reversed(SYMBOLS)]
 
     assert backwards[::-1] == forwards
-
-
-def test_another_seed_is_another_market():
     first, second = (values(iter_simulated_bars("BTC", NOW - DAY, NOW, seed=seed)) for seed in (1, 2))
-
     assert not {row[6] for row in first} & {row[6] for row in second}
 
 
@@ -101,9 +94,6 @@ def test_simulated_symbols_have_correlated_returns():
     both = list(zip(moves("BTC"), moves("ETH"), strict=True))
 
     assert sum(btc * eth > 0 for btc, eth in both) / len(both) > 0.7
-
-
-# --- In the database ---
 
 
 @pytest.mark.django_db
@@ -173,28 +163,15 @@ def test_the_market_can_be_read_like_a_real_one():
         assert 0.1 < seen.realised_volatility_fraction < 3
 
 
-# --- The job ---
-
-
 @pytest.mark.django_db
-def test_the_job_begins_no_market():
+def test_the_job_begins_no_market_lets_one_go_on_bar_by_bar_and_names_what_became_real():
     assert jobs.extend_simulation(NOW) == "no market is simulated"
     assert not Bar.objects.exists()
-
-
-@pytest.mark.django_db
-def test_the_job_lets_the_market_go_on_bar_by_bar():
     extend_market(now=NOW, history=DAY, symbols=["BTC", "ETH"])
 
     said = [jobs.extend_simulation(NOW + timedelta(minutes=minutes)) for minutes in (1, 3, 4, 8)]
 
     assert said == ["no bar has ended", "4 bars simulated", "no bar has ended", "2 bars simulated"]
     assert list_simulated_symbols() == ["BTC", "ETH"]
-
-
-@pytest.mark.django_db
-def test_the_job_names_a_symbol_that_has_become_real():
-    extend_market(now=NOW, history=DAY)
     BarFactory(symbol="ETH", interval="1d", opened_at=NOW - 10 * DAY)
-
-    assert jobs.extend_simulation(NOW + STEP).endswith("ETH has bars from elsewhere")
+    assert jobs.extend_simulation(NOW + 4 * STEP).endswith("ETH has bars from elsewhere")

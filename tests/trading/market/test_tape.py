@@ -19,9 +19,6 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
 
-# --- What had not ended, or come, is not there ---
-
-
 def opened(bars):
     return [(bar.opened_at - MAY) // MINUTE for bar in bars]
 
@@ -83,8 +80,6 @@ def test_replay_reads_a_page_at_a_time(django_assert_num_queries, monkeypatch):
             assert opened(tape.bars_ended("BTC", "1m", at - MINUTE, at)) == ([minute - 1] if 1 <= minute <= 35 else [])
 
 
-# --- Both answer alike ---
-
 # In steps of 15 minutes around MAY, from well before the start to after the last question.
 steps = st.integers(-60, 140)
 rare = st.sets(steps, max_size=25)
@@ -102,6 +97,7 @@ questions = st.lists(
     max_size=30,
 )
 STEP = timedelta(minutes=15)
+RATES_ASKED = [(90, "last_rate", "1h", 0, 0), (0, "rates", "1h", 0, 1.0)]
 
 
 def fill_market(quarters, hours, days, rates, news, events) -> None:
@@ -138,15 +134,7 @@ def clear_market() -> None:
 @given(rare, rare, rare, rare, often, often, questions)
 @example({*range(-60, 140)}, set(), set(), set(), [], [], [(96, "bars_ended", "15m", 0, 1.0)])
 @example(set(), set(), set(), set(), [5] * 7, [6] * 7, [(8, "news", "1h", 0, 0.01), (0, "events", "1h", 0, 1.0)])
-@example(
-    set(),
-    set(),
-    set(),
-    {*range(0, 96, 4)},
-    [*range(0, 80, 4)],
-    [],
-    [(90, "last_rate", "1h", 0, 0), (0, "rates", "1h", 0, 1.0)],
-)
+@example(set(), set(), set(), {*range(0, 96, 4)}, [*range(0, 80, 4)], [], RATES_ASKED)
 def test_replay_answers_like_the_database(monkeypatch, quarters, hours, days, rates, news, events, asked):
     monkeypatch.setattr(tape_module, "PAGE", 3)
     monkeypatch.setattr(tape_module, "LONGEST_LOOKBACK", 4)
@@ -157,9 +145,6 @@ def test_replay_answers_like_the_database(monkeypatch, quarters, hours, days, ra
     for later, about, interval, limit, reach in asked:
         at += later * STEP
         assert ask(replay, at, about, interval, limit, reach) == ask(STORED, at, about, interval, limit, reach)
-
-
-# --- The shortest bars of each stretch ---
 
 
 class CountedBar:

@@ -34,8 +34,6 @@ def desk(as_trader):
     return Desk()
 
 
-# --- What a card says ---
-
 RUNNING = [["Skill", "Dips"], ["Deployment", "Paper since 2026-05-01 12:00 UTC"], ["Now", "Running, version 1"]]
 LIMITS = "10% of equity in a position, 50% in all, leverage 3x, 20 orders a day, a halt at 5% lost in a day"
 NEWEST = "From its next decision on the agent follows the newest version. Positions and lessons stay."
@@ -198,9 +196,6 @@ def test_draw_action_writes_no_row(desk):
         draw_action(desk.action(kind), JUNE)
 
     assert (queued(), ActionCard.objects.count()) == (before, 0)
-
-
-# --- What is not drawn ---
 
 
 def test_action_that_could_only_be_refused_is_not_drawn(desk):

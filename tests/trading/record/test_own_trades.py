@@ -61,9 +61,7 @@ def test_longer_real_bars_are_not_hidden_by_shorter_simulated_ones():
     BarFactory(interval="1h", opened_at=JUNE - HOUR)
     BarFactory(interval="1h", opened_at=JUNE, high=104, low=95)
 
-    trade = bring_trade(is_simulated=True)
-
-    assert trade.path_minutes == 60
+    assert bring_trade(is_simulated=True).path_minutes == 60
 
 
 def test_charts_of_own_trades_draw_real_candles_alone():

@@ -131,9 +131,6 @@ def test_numbers_of_a_curve_read_once_are_those_of_the_whole(start):
     assert summarise_trades([], iter(())).max_drawdown is None
 
 
-# --- Months, days of two records, time with a position ---
-
-
 def days_from_may(*values: float) -> list[EquityAt]:
     return [EquityAt(MAY + number * timedelta(days=1), D(value)) for number, value in enumerate(values)]
 

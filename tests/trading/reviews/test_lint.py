@@ -1,7 +1,6 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,14 +62,11 @@ def test_a_bullet_that_shares_two_words_with_an_avoid_rule_needs_a_no():
         assert codes(f"- {bullet}") == [Code.AGAINST_AVOID] * is_found
 
 
-def test_finding_names_the_rule_and_the_bullet():
+def test_finding_names_the_rule_and_the_bullet_for_each_rule():
     (found,) = findings("- BTC longs paid\n- Enter early in a shock regime")
 
     assert found.bullet == "Enter early in a shock regime"
     assert "No trade in a shock regime" in found.text
-
-
-def test_two_rules_make_two_findings():
     assert codes("- Losing positions in a shock regime: average down") == [Code.AGAINST_AVOID] * 2
 
 
@@ -143,16 +139,12 @@ def test_a_reason_that_is_quoted_word_for_word_is_data():
     assert codes("- breakout at 14:45 above SOL shorts paid") == [Code.UNKNOWN_TIME, Code.UNKNOWN_TRADE]
 
 
-@pytest.mark.parametrize("count", range(LEAST_TRADES + 1))
-def test_fewer_than_five_trades_are_too_few(count):
-    found = findings("- BTC longs paid", trades=WINDOW[:1] * count, symbols=())
-
-    assert (Code.SMALL_SAMPLE in [finding.code for finding in found]) == (count < LEAST_TRADES)
-
-
-@pytest.mark.parametrize("text", ["", "\n \n", "-", "- \n* \n• "])
-def test_without_a_bullet_there_is_nothing_to_find(text):
-    assert findings(text) == []
+def test_fewer_than_five_trades_are_too_few_and_without_a_bullet_there_is_nothing_to_find():
+    for count in range(LEAST_TRADES + 1):
+        found = findings("- BTC longs paid", trades=WINDOW[:1] * count, symbols=())
+        assert (Code.SMALL_SAMPLE in [finding.code for finding in found]) == (count < LEAST_TRADES)
+    for text in ("", "\n \n", "-", "- \n* \n• "):
+        assert findings(text) == []
 
 
 def test_bullets_are_read_without_their_marks():

@@ -1,8 +1,6 @@
 from decimal import Decimal
 from random import Random
 
-import pytest
-
 from trading.reviews.verdicts import Advice, ClosedNet, judge_groups, record_lines
 
 WINS = ["12", "9", "15", "11", "8", "14", "10", "13", "9", "12"]
@@ -17,17 +15,12 @@ def judge(rows, symbols=("BTC",)):
     return judge_groups(rows, symbols=symbols)
 
 
-def test_group_with_an_interval_above_zero_is_to_repeat():
+def test_group_with_an_interval_above_zero_is_to_repeat_and_below_to_avoid():
     (group,) = judge(trades(*WINS))
+    (lost,) = judge(trades(*(f"-{net}" for net in WINS)))
 
     assert (group.name, group.trades, group.won, group.net_usd) == ("BTC long", 10, 10, 113)
-    assert group.verdict == Advice.REPEAT
-
-
-def test_group_with_an_interval_below_zero_is_to_avoid():
-    (group,) = judge(trades(*(f"-{net}" for net in WINS)))
-
-    assert group.verdict == Advice.AVOID
+    assert (group.verdict, lost.verdict) == (Advice.REPEAT, Advice.AVOID)
 
 
 def test_group_whose_interval_includes_zero_or_is_unknown_has_no_verdict():
@@ -41,15 +34,14 @@ def test_group_whose_interval_includes_zero_or_is_unknown_has_no_verdict():
         assert group.verdict == verdict
 
 
-@pytest.mark.parametrize(("count", "decided", "following"), [(10, 10, 20), (19, 10, 20), (20, 20, 40), (79, 40, 80)])
-def test_group_is_decided_by_its_first_trades_at_the_last_planned_look(count, decided, following):
-    random = Random(3)
-    nets = [f"{random.gauss(1, 10):.2f}" for _ in range(count)]
-    (group,) = judge(trades(*nets))
-    (same,) = judge(trades(*nets[:decided], *["-500"] * (count - decided)))
-
-    assert (group.decided.trades, group.next_look) == (decided, following)
-    assert same.decided == group.decided  # what came since changes the sums alone
+def test_group_is_decided_by_its_first_trades_at_the_last_planned_look():
+    for count, decided, following in ((10, 10, 20), (19, 10, 20), (20, 20, 40), (79, 40, 80)):
+        random = Random(3)
+        nets = [f"{random.gauss(1, 10):.2f}" for _ in range(count)]
+        (group,) = judge(trades(*nets))
+        (same,) = judge(trades(*nets[:decided], *["-500"] * (count - decided)))
+        assert (group.decided.trades, group.next_look) == (decided, following)
+        assert same.decided == group.decided  # what came since changes the sums alone
 
 
 def test_number_of_groups_is_that_of_the_skill_and_not_of_the_record():

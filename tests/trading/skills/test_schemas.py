@@ -169,9 +169,6 @@ def test_changed_fields_names_paths_and_both_values():
     assert list_changes(old, new) == [("context.symbols", ["BTC"], ["BTC", "ETH"]), ("risk.max_leverage", 3.0, 5.0)]
 
 
-# --- Proposed orders ---
-
-
 def test_arguments_are_read_exactly():
     for written, size, stop in (
         ('{"symbol": "btc", "side": "long", "size_usd": 250, "reason": "x"}', "250", None),

@@ -56,8 +56,6 @@ def test_record_without_trades_offers_the_import(client):
     assert_shows(client.get(ASK), "No closed trades yet")
 
 
-# --- The check ---
-
 CHECK = "/trades/check/"
 
 
