@@ -1,7 +1,6 @@
 """The coach's dialogues in a browser, unscripted (seed 003): what only a browser does."""
 
 import re
-from datetime import timedelta
 
 import pytest
 from django.urls import reverse
@@ -11,15 +10,13 @@ from playwright.sync_api import Locator, Page, expect
 from chat.models import ActionCard, CardStatus
 from config.lib.owned import owned, owned_tx
 from tests.browser.talk import offline, say
+from tests.factories.memory import DAY, HOUR
 from tests.factories.record import DeploymentFactory, SkillVersionFactory, TradeFactory
 from trading.models import Deployment, DeploymentCommand, SkillDraft, SkillVersion
 
 __all__ = ["offline"]
 
 pytestmark = pytest.mark.usefixtures("offline")
-
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 
 
 @pytest.fixture

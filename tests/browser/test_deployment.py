@@ -1,6 +1,5 @@
 """A deployment's page: charts on a canvas, the keyboard, the table, and what follows the runner in another tab."""
 
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -10,6 +9,7 @@ from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
 from tests.browser.looks import check_looks
+from tests.factories.memory import HOUR
 from tests.factories.record import (
     BarFactory,
     DecisionSnapshotFactory,
@@ -21,7 +21,6 @@ from tests.factories.record import (
 )
 from trading.models import Deployment
 
-HOUR = timedelta(hours=1)
 HAS_INK = """canvas => { const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
                          return data.some(value => value > 0) }"""
 

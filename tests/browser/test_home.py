@@ -1,13 +1,9 @@
 """The dashboard in a browser: the first steps by keyboard, and figures that lead to their rows."""
 
-from datetime import timedelta
-
 from playwright.sync_api import expect
 
 from tests.browser.keys import tab_to
 from tests.browser.looks import check_looks
-
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 
 
 def test_a_new_user_takes_the_three_steps_by_keyboard(site, logged_in, page, shoot):

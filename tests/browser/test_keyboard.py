@@ -1,7 +1,5 @@
 """By keyboard alone: the first kept fact, imported trade, backtest and paused agent of a new user."""
 
-from datetime import timedelta
-
 import pytest
 from django.utils import timezone
 from playwright.sync_api import FileChooser, Page, TimeoutError, expect
@@ -9,11 +7,10 @@ from playwright.sync_api import FileChooser, Page, TimeoutError, expect
 from config.lib.owned import owned
 from memory.models import UserFact
 from tests.browser.keys import tab_to
+from tests.factories.memory import HOUR
 from tests.factories.record import BarFactory
 from tests.trading.intake.samples import SAMPLES
 from trading.models import BacktestRun, Bar, DeploymentCommand, Trade
-
-HOUR = timedelta(hours=1)
 
 
 def press(page: Page, name: str) -> None:

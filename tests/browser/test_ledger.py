@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
+from tests.factories.memory import DAY, HOUR
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -22,9 +23,6 @@ from tests.factories.record import (
     TradeFactory,
 )
 from trading.models import BacktestRun, Bar, Trade
-
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Pages of skills and deployments: scripts, no scripts, keyboard."""
 
-from datetime import timedelta
-
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -10,8 +8,6 @@ from config.lib.owned import owned_tx
 from tests.factories.record import DeploymentFactory
 from trading.models import Deployment, DeploymentCommand, SkillDraft
 from trading.skills.services import apply_template_to_draft, patch_draft, start_draft
-
-HOUR = timedelta(hours=1)
 
 
 def test_a_skill_is_written_saved_and_deployed(site, logged_in, page):

@@ -26,6 +26,7 @@ from memory.models import (
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)  # when the factories' facts were written
 JUNE = datetime(2026, 6, 1, 12, tzinfo=UTC)  # now
 JULY = datetime(2026, 7, 1, 12, tzinfo=UTC)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 class UserFactFactory(DjangoModelFactory):

@@ -153,12 +153,18 @@ def strangers_deployment(stranger):
     return as_owner(stranger, lambda: DeploymentFactory(**values))
 
 
-def test_every_model_has_its_list():
+def test_every_model_has_its_list_and_an_english_plural():
     models = list(apps.get_app_config("trading").get_models())
     owned = {model._meta.model_name for model in models if issubclass(model, OwnedModel)}
 
     assert owned == {*OWNED, *WAYS_IN, *UNLISTED, "apitoken", "staffentry"}
     assert {model._meta.model_name for model in models} - owned == {*PRICES, *EDITED, "trader"}
+
+    models = [model for app in ("chat", "memory", "trading") for model in apps.get_app_config(app).get_models()]
+
+    names = [str(model._meta.verbose_name_plural) for model in models]
+
+    assert [name for name in names if re.search(r"(?:[^aeiou]y|ch|sh|s|x)s$", name)] == []
 
 
 @each_case(
@@ -334,11 +340,3 @@ def test_prices_keep_every_digit_on_their_page(staff, db):
     bar = BarFactory(open=Decimal("0.000012345678"), low=Decimal("0.00001"))
 
     assert "0.000012345678" in staff.get(page("bar", "change", bar.pk)).content.decode()
-
-
-def test_names_of_models_have_an_english_plural():
-    models = [model for app in ("chat", "memory", "trading") for model in apps.get_app_config(app).get_models()]
-
-    names = [str(model._meta.verbose_name_plural) for model in models]
-
-    assert [name for name in names if re.search(r"(?:[^aeiou]y|ch|sh|s|x)s$", name)] == []

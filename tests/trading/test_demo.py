@@ -88,7 +88,7 @@ def test_there_are_two_skills_one_with_two_versions_that_differ_and_a_draft(demo
     assert (draft.base_skill, draft.payload["name"]) == (None, "Weekend range")
 
 
-def test_both_versions_have_been_played_over_the_same_bars(scope):
+def test_both_versions_have_been_played_over_the_same_bars_and_lessons_were_superseded(scope):
     first, last = BacktestRun.objects.order_by("created_at")
 
     assert [run.deployment.version.version for run in (first, last)] == [1, 2]
@@ -98,6 +98,11 @@ def test_both_versions_have_been_played_over_the_same_bars(scope):
         assert run.ticks_total == 12
         assert run.is_simulated
         assert {"trades", "net_usd", "max_drawdown"} <= run.summary.keys()
+
+    notes = ReflectionNote.objects.order_by("generated_at")
+
+    assert {note.status for note in notes} == {NoteStatus.ACTIVE, NoteStatus.SUPERSEDED}
+    assert all(note.generated_at <= NOW for note in notes)
 
 
 def test_both_skills_run_on_paper_and_have_ticked_at_every_instant(scope):
@@ -123,14 +128,7 @@ def test_trades_were_closed_and_one_is_open(demo, scope):
         assert trade.entry_reason
 
 
-def test_lessons_were_written_and_superseded(scope):
-    notes = ReflectionNote.objects.order_by("generated_at")
-
-    assert {note.status for note in notes} == {NoteStatus.ACTIVE, NoteStatus.SUPERSEDED}
-    assert all(note.generated_at <= NOW for note in notes)
-
-
-def test_it_goes_on_live(demo):
+def test_it_goes_on_live_on_a_market_that_is_marked_as_simulated(demo):
     with owned(demo.user):
         live = deployed("Funding fade")
         payload = parse_payload(live.version.payload)
@@ -138,8 +136,6 @@ def test_it_goes_on_live(demo):
         later = NOW + timedelta(hours=1, minutes=5)
         assert find_due_instant(live, payload, later) == NOW.replace(hour=7, minute=0, second=0)
 
-
-def test_the_market_is_marked_as_simulated_and_the_calendar_is_there(demo):
     assert not Bar.objects.filter(is_simulated=False).exists()
     assert set(NewsItem.objects.values_list("source", "is_simulated")) == {(NEWS_SOURCE, True)}
     assert not NewsItem.objects.filter(published_at__gt=NOW).exists()

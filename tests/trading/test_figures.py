@@ -30,22 +30,16 @@ def test_lasting_shows_the_two_largest_units():
         assert lasting(length) == text
 
 
-def test_unknown_value_is_a_dash_and_a_float_an_amount():
+def test_amounts_are_shown_rounded_and_unknown_ones_as_a_dash():
     assert {show(None) for show in (usd, signed_usd, whole_usd, pct, ratio)} == {"–"}
     assert signed_usd(0.1 + 0.2) == "+$0.30"
 
-
-def test_gain_or_loss_follows_the_rounded_amount():
     ways = {Decimal("0.01"): "gain", -1.5: "loss", Decimal("0.004"): "", Decimal(0): "", None: ""}
     assert {amount: gain_or_loss(amount) for amount in ways} == ways
 
-
-def test_model_cost_distinguishes_zero_tiny_and_unknown():
     texts = {None: "price not known", Decimal(0): "$0.00", Decimal("0.0099"): "under $0.01"}
     texts |= {Decimal("0.01"): "$0.01", Decimal("1234.5"): "$1,234.50"}
     assert {amount: model_cost(amount) for amount in texts} == texts
 
-
-def test_last_day_leaves_the_end_out():
     ends = (MIDNIGHT, MIDNIGHT + timedelta(hours=9))
     assert [last_day(end).isoformat() for end in ends] == ["2026-05-02", "2026-05-03"]

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from config.lib.owned import ScopeError
 from config.lib.proofs import OPERATOR, Door, Proof, SecondFactorNeeded
+from tests.factories.memory import HOUR
 from tests.factories.trading import TraderFactory
 from tests.owners import open_data
 from tests.tables import each_case
@@ -24,7 +25,6 @@ __all__ = ["browser_of_trader"]
 pytestmark = pytest.mark.django_db
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 
 
 @pytest.fixture(autouse=True)
@@ -165,9 +165,14 @@ def test_token_of_a_deactivated_user_is_401(trader, make):
     assert ask(token).status_code == 401
 
 
-def test_bad_token_is_401_beside_a_good_session(client):
+def test_bad_token_is_401_beside_a_good_session_and_the_description_of_the_api_tells_of_tokens(client):
     assert client.get("/api/me/").status_code == 200
     assert client.get("/api/me/", headers={"Authorization": "Bearer keel_nonsense"}).status_code == 401
+
+    described = json.loads(client.get("/api/schema/").content)
+
+    assert described["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert {"token": []} in described["paths"]["/api/me/"]["get"]["security"]
 
 
 def test_token_needs_no_csrf_token_and_opens_no_page(make):
@@ -285,10 +290,3 @@ def test_staff_look_at_tokens_never_at_their_digests_and_revoke_one_if_they_may(
     for browser, status in ((looks, 200), (changes, 401)):
         browser.post(changelist, {"action": "revoke", **sent})
         assert ask(token).status_code == status
-
-
-def test_description_of_the_api_tells_of_tokens(client):
-    described = json.loads(client.get("/api/schema/").content)
-
-    assert described["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
-    assert {"token": []} in described["paths"]["/api/me/"]["get"]["security"]

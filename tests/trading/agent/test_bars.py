@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib.llm.tokens import count_tokens
+from tests.factories.memory import HOUR
 from tests.factories.record import BarFactory
 from trading.agent.bars import BLOCKS, block_length, block_start, most_bars, read_window, split_window
 from trading.agent.context import STABLE_END, Portfolio, Record, assemble_context, gather_context
@@ -22,7 +23,6 @@ from trading.skills.templates import TEMPLATES
 
 START = datetime(2026, 5, 1, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 LOOKBACK = 12  # blocks of two bars
 
 

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -7,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from offline.model import decide as answer_offline
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
@@ -27,7 +26,6 @@ from trading.market.tape import STORED
 from trading.skills.schemas import parse_payload
 
 D = Decimal
-HOUR = timedelta(hours=1)
 ONE = D(1)
 ACCOUNT = Portfolio(D(10_000), D(10_000))
 QUIET = [100, 102] * 12  # a mean of 101, one deviation is 1
@@ -107,14 +105,6 @@ def test_true_entry_becomes_an_order_of_half_the_cap():
         assert called([*QUIET, close], rules=rules) == ("propose_order", {"symbol": "BTC", "size_usd": 625, **order})
 
 
-def test_risk_to_the_stop_sets_the_size_within_the_cap():
-    risk = {**BREAKOUT, "risk_management": "Risk 0.5 % of equity to the stop."}
-
-    large = {**BREAKOUT, "risk_management": "Risk 5 % of equity to the stop."}
-    sizes = [called([*QUIET, 110], rules=rules)[1]["size_usd"] for rules in (risk, large)]
-    assert sizes == [1_000, 1_250]  # 0.5 % of 10,000 at 5 %; the cap
-
-
 def test_without_a_signal_it_holds():
     for rules, closes in (
         (BREAKOUT, [*QUIET, 103]),  # the high itself
@@ -162,11 +152,17 @@ def test_numbers_are_read_as_they_are_written():
     assert small["reason"] == "close 0.0000144567 above 20-bar high 0.000014"
 
 
-def test_first_symbol_with_a_signal_is_traded():
+def test_first_symbol_with_a_signal_is_traded_with_a_size_by_the_risk_to_the_stop():
     found = {"BTC": QUIET, "ETH": [*QUIET, 90], "SOL": [*QUIET, 110]}
 
     assert called(found)[1]["symbol"] == "ETH"
     assert called(found, held=[position("short", "ETH")])[1]["symbol"] == "SOL"
+
+    risk = {**BREAKOUT, "risk_management": "Risk 0.5 % of equity to the stop."}
+
+    large = {**BREAKOUT, "risk_management": "Risk 5 % of equity to the stop."}
+    sizes = [called([*QUIET, 110], rules=rules)[1]["size_usd"] for rules in (risk, large)]
+    assert sizes == [1_000, 1_250]  # 0.5 % of 10,000 at 5 %; the cap
 
 
 # --- Leaving ---

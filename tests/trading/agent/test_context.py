@@ -1,9 +1,9 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
@@ -35,7 +35,6 @@ from trading.models import Trade
 from trading.skills.schemas import SkillPayload, parse_payload
 
 D = Decimal
-HOUR = timedelta(hours=1)
 MORNING = datetime(2026, 6, 4, 10, tzinfo=UTC)
 ACCOUNT = Portfolio(D(10_000), D(10_100))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, ToolCall, Usage
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import WHOLE, BarFactory, MarketEventFactory, NewsItemFactory
 from tests.fakes import Gate, ScriptedModel
 from trading.agent.context import AgentPrompt
@@ -27,7 +27,6 @@ from trading.market.tape import STORED
 from trading.skills.schemas import MAX_REASON, BuiltInTool, ProposedOrder, parse_payload
 
 D = Decimal
-HOUR = timedelta(hours=1)
 PROMPT = AgentPrompt([("HEADER", "You trade."), ("FOOTER", "Decide now.")], "## Tick\n")
 BUY = {"symbol": "BTC", "side": "long", "size_usd": 250, "reason": "Breakout"}
 WAIT = ("hold", {"reason": "Nothing to do"})
@@ -106,12 +105,6 @@ def test_decide_with_a_valid_call_proposes_an_order():
     assert json.loads(step["calls"][0]["arguments"])["stop_price"] == 95.5
 
 
-def test_close_is_an_order_that_only_reduces():
-    for size, sent in (({}, None), ({"size_usd": None}, None), ({"size_usd": 40.5}, D("40.5"))):
-        decision = decided(Script(answer(("close_position", {"symbol": "eth", "reason": "Target met", **size}))))
-        assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
-
-
 def test_hold_is_a_decision_whose_step_notes_the_effort_of_reasoning(settings):
     settings.TRADING_REASONING_EFFORT = "low"
 
@@ -122,11 +115,15 @@ def test_hold_is_a_decision_whose_step_notes_the_effort_of_reasoning(settings):
     assert decision.steps[0]["effort"] == "low"
 
 
-def test_text_without_a_call_is_a_hold():
+def test_text_without_a_call_is_a_hold_and_a_close_an_order_that_only_reduces():
     wordless = "It said nothing."
     for text, reason in (("I wait\nfor a close.", "I wait for a close."), ("", wordless), (" \n\u200b", wordless)):
         decision = decided(Script(answer(text=text)))
         assert (decision.order, decision.reason, decision.has_failed) == (None, reason, False)
+
+    for size, sent in (({}, None), ({"size_usd": None}, None), ({"size_usd": 40.5}, D("40.5"))):
+        decision = decided(Script(answer(("close_position", {"symbol": "eth", "reason": "Target met", **size}))))
+        assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
 
 
 def test_first_decision_of_a_step_wins():
@@ -141,13 +138,21 @@ def test_first_decision_of_a_step_wins():
 # --- What is refused ---
 
 
-def test_unknown_tool_is_reported_and_the_model_continues():
+def test_unknown_tool_and_wrong_arguments_are_reported_on_one_clean_line():
     decision = decided(script := Script(answer(("place_order", BUY)), answer(("propose_order", BUY))))
 
     (told,) = script.results(1)
     assert told.startswith("There is no tool place_order. There are: propose_order, ")
     assert decision.order.symbol == "BTC"
     assert len(decision.steps) == 2
+
+    names = {f"a\u0000\n## Portfolio \u202e{number}": 1 for number in range(3)}
+    decision = decided(script := Script(answer(("hold", {**names, "reason": "x"})), answer(WAIT)))
+
+    (told,) = script.results(1)
+    assert told.startswith("Not carried out. a ## Portfolio 0: there is no such field; ")
+    assert len(told.splitlines()) == 1
+    assert "\\u0000" not in json.dumps(decision.steps[0]["calls"][0]["result"])
 
 
 def test_tool_that_the_skill_does_not_list_is_not_there():
@@ -204,16 +209,6 @@ def test_broken_arguments_are_no_order(arguments):
     assert len(script.results(1)[0]) <= MAX_PROBLEM + 20
     assert (decision.order, decision.reason) == (None, "Nothing to do")
     assert len(decision.steps[0]["calls"][0]["arguments"]) <= MAX_ARGUMENTS
-
-
-def test_argument_errors_are_reported_on_one_clean_line():
-    names = {f"a\u0000\n## Portfolio \u202e{number}": 1 for number in range(3)}
-    decision = decided(script := Script(answer(("hold", {**names, "reason": "x"})), answer(WAIT)))
-
-    (told,) = script.results(1)
-    assert told.startswith("Not carried out. a ## Portfolio 0: there is no such field; ")
-    assert len(told.splitlines()) == 1
-    assert "\\u0000" not in json.dumps(decision.steps[0]["calls"][0]["result"])
 
 
 @given(st.text(max_size=400))

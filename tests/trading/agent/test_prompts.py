@@ -20,12 +20,6 @@ def payload(**strategy) -> SkillPayload:
     return parse_payload({**WHOLE, "strategy": {**WHOLE["strategy"], **strategy}})
 
 
-def test_prompt_without_lessons_lacks_one_segment():
-    text = lessons_text(LESSONS)
-
-    assert system_prompt(payload(), LESSONS).replace(f"\n\n{text}", "") == system_prompt(payload())
-
-
 def test_lessons_have_the_seeds_header_and_their_sample():
     assert lessons_text(LESSONS).splitlines() == [
         "Lessons from your recent trades on this skill (auto-generated; signal, not strategy):",

@@ -1,9 +1,8 @@
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, TradeFactory
 from trading.agent.term_values import TermView, judge, read_view, terms_section
 from trading.market.regime import Candle
@@ -13,7 +12,6 @@ from trading.skills.reading import read_draft, read_strategy
 from trading.skills.schemas import parse_payload
 
 D = Decimal
-HOUR = timedelta(hours=1)
 RICH = {
     "entry": (
         "Long: the close above the 20-bar high and RSI(14) above 50 and volume above its 10-bar mean and funding is"

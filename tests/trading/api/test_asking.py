@@ -12,15 +12,13 @@ def trades(as_trader):
     return [TradeFactory(deployment=deployment, symbol=symbol, **values) for symbol in ("BTC", "ETH")]
 
 
-def test_question_is_answered_as_the_tool_does(api, trades):
+def test_question_is_answered_as_the_tool_does_or_refused(api, trades):
     answer = api("get", "trades/query/", measure="net", group="symbol", side="long")
 
     assert (answer["n"], answer["value"], answer["mean"], answer["interval_90pct"]) == (2, 10.0, 5.0, None)
     assert [(one["group"], one["value"]) for one in answer["groups"]] == [("BTC", 5.0), ("ETH", 5.0)]
     assert sorted(answer["trade_ids"]) == sorted(str(trade.pk) for trade in trades)
 
-
-def test_question_that_is_not_understood_is_refused(api, trades):
     for words in ({"measure": "luck"}, {"colour": "red"}, {"symbol": "x" * 201}):
         assert api("get", "trades/query/", status=422, **words)["detail"]
     assert api("get", "trades/query/", status=404, skill="Nobody's")["detail"]

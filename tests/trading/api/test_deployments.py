@@ -65,11 +65,17 @@ def test_a_deployment_of_another_program_is_made(api):
     assert api("get", f"deployments/{made['id']}/")["equity_usd"] == "500.25"
 
 
-def test_what_is_no_deployment_of_another_program_is_refused(api):
+def test_what_is_no_deployment_of_another_program_or_of_a_backtest_is_refused(api):
     skill = str(SkillVersionFactory().skill_id)
 
     for wrong in ({"broker_kind": "paper"}, {"starting_equity_usd": "0"}, {"user": 2}):
         assert api("post", "deployments/", {"skill_id": skill, **wrong}, status=422)["code"] == "invalid"
+
+    run = BacktestRunFactory()
+
+    for address in ("", "commands/", "memory/", "prompt/"):
+        problem = api("get", f"deployments/{run.deployment_id}/{address}", status=404)
+        assert problem["code"] == "deployment_not_found"
 
 
 def test_a_deployment_shows_its_account(api, deployment):
@@ -84,14 +90,6 @@ def test_a_deployment_shows_its_account(api, deployment):
     assert [(trade["symbol"], trade["quantity"], trade["status"]) for trade in shown["positions"]] == [
         ("ETH", "2", "open")
     ]
-
-
-def test_a_deployment_of_a_backtest_is_not_among_the_deployments(api):
-    run = BacktestRunFactory()
-
-    for address in ("", "commands/", "memory/", "prompt/"):
-        problem = api("get", f"deployments/{run.deployment_id}/{address}", status=404)
-        assert problem["code"] == "deployment_not_found"
 
 
 def test_trades_of_a_deployment_are_filtered(api, deployment):

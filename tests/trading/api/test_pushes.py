@@ -8,7 +8,7 @@ from django.core.cache import cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.factories.memory import JUNE
+from tests.factories.memory import JUNE, MINUTE
 from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory
 from tests.properties import examples
 from tests.tables import each_case
@@ -16,8 +16,6 @@ from tests.trading.browsing import Browser
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("in_june")]
-
-MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
@@ -166,18 +164,14 @@ def test_a_hole_and_a_tick_of_the_past_are_conflicts(api, live):
     assert not Fill.objects.exists()
 
 
-@pytest.mark.parametrize(
-    ("positions", "open_trades"),
-    [({"positions": {}}, 0), ({"positions": {}, "is_complete": False}, 1), ({"positions": None}, 1), ({}, 1)],
-    ids=repr,
-)
-def test_what_a_snapshot_does_not_name_is_flat_only_if_it_is_complete(api, live, positions, open_trades):
-    address = f"deployments/{live.pk}/ticks/"
-    api("post", address, {"at": at(10), "fills": [fill("a", 9, "2", "100")]}, status=201)
-
-    api("post", address, {"at": at(20), "marks": {"BTC": "103"}, **positions}, status=201)
-
-    assert [trade.status for trade in list_trades(live)].count("open") == open_trades
+def test_what_a_snapshot_does_not_name_is_flat_only_if_it_is_complete(api):
+    whole, part = {"positions": {}}, {"positions": {}, "is_complete": False}
+    for positions, open_trades in ((whole, 0), (part, 1), ({"positions": None}, 1), ({}, 1)):
+        live = DeploymentFactory(broker_kind="live")
+        address = f"deployments/{live.pk}/ticks/"
+        api("post", address, {"at": at(10), "fills": [fill("a", 9, "2", "100")]}, status=201)
+        api("post", address, {"at": at(20), "marks": {"BTC": "103"}, **positions}, status=201)
+        assert [trade.status for trade in list_trades(live)].count("open") == open_trades
 
 
 def test_a_trade_keeps_the_regime_that_the_bars_tell(api, live):

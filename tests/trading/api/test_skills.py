@@ -48,7 +48,7 @@ def test_skills_are_listed_last_changed_first_archived_ones_apart(api):
     assert [item["name"] for item in api("get", "skills/", archived="true")["items"]] == ["Old"]
 
 
-def test_a_skill_comes_with_what_its_newest_version_says(api, skill):
+def test_a_skill_and_its_versions_come_with_what_they_say(api, skill):
     shown = api("get", f"skills/{skill.pk}/")
 
     assert (shown["name"], shown["latest_version"], shown["trading_style"]) == ("Dips", 2, "swing")
@@ -56,22 +56,18 @@ def test_a_skill_comes_with_what_its_newest_version_says(api, skill):
     assert shown["payload"]["risk"]["max_leverage"] == 2
     assert shown["payload"]["context"]["symbols"] == ["BTC", "ETH"]
 
-
-def test_versions_are_listed_and_each_says_what_it_said(api, skill):
     listed = api("get", f"skills/{skill.pk}/versions/")["items"]
 
     assert [(item["version"], "payload" in item) for item in listed] == [(2, False), (1, False)]
     assert api("get", f"skills/{skill.pk}/versions/1/")["payload"]["risk"]["max_leverage"] == 3
 
 
-def test_a_skill_is_deployed_on_paper_with_its_newest_version(api, skill):
+def test_a_skill_is_deployed_on_paper_with_its_newest_version_and_an_amount_of_money(api, skill):
     deployed = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": "2500.50"}, status=201)
 
     expected = {"skill": str(skill.pk), "version": 2, "broker_kind": "paper", "status": "running", "last_tick": 0}
     assert deployed | expected | {"starting_equity_usd": "2500.5"} == deployed
 
-
-def test_a_deployment_starts_with_an_amount_of_money(api, skill):
     for money in ("0", "-5", "NaN", "Infinity", "1e40", "0.0000000000001", True, [], None):
         problem = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": money}, status=422)
         assert problem["errors"][0]["pointer"] == "#/starting_equity_usd", money
@@ -145,7 +141,7 @@ def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api
     assert api("post", f"drafts/{draft['id']}/save/", {"over_newer": True}, status=201)["version"] == 3
 
 
-def test_a_template_fills_a_draft(api):
+def test_a_template_fills_a_draft_and_a_draft_is_discarded(api):
     draft = api("post", "drafts/", {}, status=201)
 
     filled = api("post", f"drafts/{draft['id']}/template/", {"template": "trend_breakout"})
@@ -153,8 +149,6 @@ def test_a_template_fills_a_draft(api):
     assert (filled["name"], filled["problems"]) == ("Trend breakout", [])
     assert api("post", f"drafts/{draft['id']}/template/", {"template": "magic"}, status=422)["code"] == "invalid"
 
-
-def test_a_draft_is_discarded(api):
     draft = SkillDraftFactory()
 
     assert api("delete", f"drafts/{draft.pk}/", status=204) is None

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from config.lib.words.rules import DailyLoss, Leverage, RiskPerTrade, StopRequired, Symbols, TradesPerDay, dump_rule
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import (
     BarFactory,
     DeploymentFactory,
@@ -19,7 +19,6 @@ from trading.asking.sizing import parse_plan
 from trading.models import Order, Trade
 
 D = Decimal
-HOUR = timedelta(hours=1)
 NOW = MAY + timedelta(days=10)
 
 
@@ -41,7 +40,7 @@ def account(as_trader):
     return account
 
 
-def test_size_follows_from_the_risk_the_stop_and_the_equity(account):
+def test_size_follows_from_the_risk_or_the_smallest_risk_of_the_own_rules(account):
     found = check(stop="95", risk_pct="1")
 
     assert (found.price, found.equity_usd, found.equity_of) == (D(100), D(5000), "Kraken spot")
@@ -51,8 +50,6 @@ def test_size_follows_from_the_risk_the_stop_and_the_equity(account):
         ["No closed trades of this symbol and side, of at least 5."],
     )
 
-
-def test_size_follows_from_the_smallest_risk_of_the_own_rules(account):
     rule(RiskPerTrade(limit=D(2), unit="pct"))
     rule(RiskPerTrade(limit=D(20), unit="usd"))
     TradingRuleFactory(payload=dump_rule(RiskPerTrade(limit=D(1), unit="usd")), valid_until=NOW)

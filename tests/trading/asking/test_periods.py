@@ -66,19 +66,17 @@ def test_no_words_bound_nothing(words):
     assert parse_period(words, zone=ZONE, now=NOW) is None
 
 
-def test_hours_end_now():
-    period = parse_period("last 24 hours", zone=ZONE, now=NOW)
-
-    assert (period.starts_at, period.ends_at) == (NOW - timedelta(hours=24), NOW)
-    assert period.bounds == ("2026-07-15 01:30", "2026-07-16 01:29")
-
-
-def test_days_are_those_of_the_zone():
+def test_days_are_those_of_the_zone_and_hours_end_now():
     winter = parse_period("2026-03-29", zone=ZONE, now=NOW)
 
     assert winter.ends_at - winter.starts_at == timedelta(days=1)  # by the clock on the wall
     assert winter.ends_at.astimezone(UTC) - winter.starts_at.astimezone(UTC) == timedelta(hours=23)
     assert days("today", zone=ZoneInfo("UTC")) == ("2026-07-15", "2026-07-15")
+
+    period = parse_period("last 24 hours", zone=ZONE, now=NOW)
+
+    assert (period.starts_at, period.ends_at) == (NOW - timedelta(hours=24), NOW)
+    assert period.bounds == ("2026-07-15 01:30", "2026-07-16 01:29")
 
 
 def test_words_of_no_period_are_refused():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from config.lib.intervals import mean_interval
 from config.lib.words.rules import Symbols, dump_rule
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     DeploymentFactory,
@@ -29,7 +29,6 @@ from trading.models import Trade
 from trading.skills.queries import SkillNotFound
 
 D = Decimal
-HOUR = timedelta(hours=1)
 ZONE = ZoneInfo("America/New_York")
 NOW = JUNE + timedelta(days=200)
 

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from tests.factories.memory import JUNE
+from tests.factories.memory import JUNE, MINUTE
 from tests.factories.record import DeploymentFactory
 from tests.trading.data import FILLS, needs_fills
 from trading.intake.formats import propose_mapping
@@ -22,7 +22,6 @@ from trading.ledger.services import record_tick
 from trading.models import Deployment, OrderOrigin, Trade
 
 D = Decimal
-MINUTE = timedelta(minutes=1)
 NOW = JUNE + timedelta(days=90)
 
 

@@ -1,17 +1,14 @@
-from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from config.lib.charts.thinning import Ohlc, group_candles
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY, MINUTE
 from tests.factories.record import BarFactory
 from trading.market.candles import read_candles
 from trading.models import Bar
 
 pytestmark = pytest.mark.django_db
-
-MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def store(interval, length, count, **values):

@@ -10,6 +10,7 @@ import ccxt
 import pytest
 from django.core.management import CommandError, call_command
 
+from tests.factories.memory import HOUR, MINUTE
 from tests.factories.record import BarFactory, FundingRateFactory
 from trading.market.imports.venue import (
     PAUSES,
@@ -26,7 +27,6 @@ from trading.models.choices import INTERVALS
 
 D = Decimal
 START = datetime(2026, 6, 1, tzinfo=UTC)
-MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 
 
 def ms(at: datetime) -> int:
@@ -155,13 +155,6 @@ def test_answers_shorter_than_a_venue_promised_leave_no_hole_and_times_it_droppe
     assert len(bars(venue, since=START + 20 * MINUTE, until=START + 70 * MINUTE)) == 3
 
 
-def test_fetch_bars_drops_bars_outside_the_range(venue):
-    venue.add_minutes(30)
-    venue.fetch_ohlcv = lambda *asked: list(venue.rows.values())
-
-    assert len(bars(venue, since=START + 4 * MINUTE, until=START + 11 * MINUTE)) == 7
-
-
 def test_floats_become_the_numbers_they_were_written_as(venue):
     venue.add_minutes(1)
 
@@ -171,12 +164,17 @@ def test_floats_become_the_numbers_they_were_written_as(venue):
     assert numbers == [D(text) for text in ("100.1", "101.25", "99.5", "100.7", "0.0000001")]
 
 
-def test_a_bar_that_is_still_forming_is_left_out(venue):
+def test_bars_outside_the_range_and_those_still_forming_are_left_out(venue):
     venue.add_minutes(10)
 
     for late, count in ((-1, 2), (0, 3)):  # just before it has settled, and then
         now = START + 3 * MINUTE + SETTLING + timedelta(milliseconds=late)
         assert len(bars(venue, now=now)) == count
+
+    venue.add_minutes(30)
+    venue.fetch_ohlcv = lambda *asked: list(venue.rows.values())
+
+    assert len(bars(venue, since=START + 4 * MINUTE, until=START + 11 * MINUTE)) == 7
 
 
 def test_a_minute_without_a_trade_has_no_bar_and_one_without_volume_is_a_bar(venue):
@@ -232,11 +230,16 @@ def test_venues_keep_to_their_rate_limit_have_no_keys_and_bars_of_every_interval
     assert set(INTERVALS) <= set(venue.timeframes)
 
 
-def test_an_unknown_venue_is_refused_with_what_may_be_meant():
+def test_an_unknown_venue_and_one_without_ccxt_is_refused_with_what_may_be_done(monkeypatch):
     for name in ("hyperliquit", "Exchange", "__name__", "errors"):
         guess = "Did you mean hyperliquid" if name == "hyperliquit" else ""
         with pytest.raises(VenueRefused, match=f"{name} is no venue.*{guess}"):
             open_venue(name)
+
+    monkeypatch.setitem(sys.modules, "ccxt", None)
+
+    with pytest.raises(VenueRefused, match="make venues"):
+        open_venue("hyperliquid")
 
 
 # --- Failures ---
@@ -492,10 +495,3 @@ def test_the_real_client_understands_what_it_is_asked(monkeypatch):
     numbers = [bar.open, bar.high, bar.low, bar.close, bar.volume]
     assert numbers == [D(text) for text in ("67000.1", "67001.25", "66999.5", "67000.7", "0.00001")]
     assert [row[1:3] for row in rates()] == [(D("0.0000125"), 1)] * 2
-
-
-def test_open_venue_without_ccxt_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ccxt", None)
-
-    with pytest.raises(VenueRefused, match="make venues"):
-        open_venue("hyperliquid")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories.memory import MINUTE
 from tests.trading.data import needs_bars, real_minutes
 from trading.market.moves import Close, PastMoves, list_separate, measure_impact, measure_move
 
 T = datetime(2026, 6, 1, 13, 30, tzinfo=UTC)
 LATER = T + timedelta(days=1)
-MINUTE = timedelta(minutes=1)
 
 
 def closes(prices: dict[int, str], length: timedelta = MINUTE) -> list[Close]:
@@ -18,8 +18,14 @@ def closes(prices: dict[int, str], length: timedelta = MINUTE) -> list[Close]:
     return [Close(T + minute * MINUTE, length, Decimal(price)) for minute, price in sorted(prices.items())]
 
 
-def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later():
+def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later_also_of_hourly_bars():
     assert measure_move(closes({-1: "90", 0: "100", 1: "150", 60: "103", 61: "1"}), T, LATER) == pytest.approx(0.03)
+
+    bars = closes({-90: "90", -30: "100", 30: "98", 90: "1"}, timedelta(hours=1))
+
+    assert measure_move(bars, T, LATER) == pytest.approx(-0.02)
+
+    assert list_separate([T, T, T + 59 * MINUTE, T + 60 * MINUTE]) == [T, T + 60 * MINUTE]
 
 
 def test_no_move_without_a_whole_window():
@@ -35,13 +41,7 @@ def test_no_move_without_a_whole_window():
         assert measure_move(closes(prices), T, now) is None
 
 
-def test_hourly_bars_end_before_the_event():
-    bars = closes({-90: "90", -30: "100", 30: "98", 90: "1"}, timedelta(hours=1))
-
-    assert measure_move(bars, T, LATER) == pytest.approx(-0.02)
-
-
-def test_impact():
+def test_impact_and_its_interval_and_quiet_hours_of_five_events():
     for moves, is_long, expected in (
         ([0.01, -0.03, 0.02], True, (3, 0.02, -0.03)),
         ([0.01, -0.03, 0.02], False, (3, 0.02, -0.02)),
@@ -54,17 +54,11 @@ def test_impact():
 
         assert (found.events, found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx(expected)
 
-
-def test_impact_of_five_events_has_an_interval_and_the_move_of_quiet_hours():
     found = measure_impact(PastMoves([0.01, -0.02, 0.03, -0.04, 0.05], [0.001, -0.003, 0.002]), is_long=True)
 
     assert found.median_interval_fraction == (0.01, 0.05)
     assert (found.quiet_hours, found.quiet_abs_move_fraction) == (3, 0.002)
     assert measure_impact(PastMoves([0.01] * 4, [0.001] * 2), is_long=True).quiet_abs_move_fraction is None
-
-
-def test_instants_within_an_hour_of_each_other_count_once():
-    assert list_separate([T, T, T + 59 * MINUTE, T + 60 * MINUTE]) == [T, T + 60 * MINUTE]
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=3, max_size=30))

@@ -1,27 +1,15 @@
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from django.core.management import call_command
 
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
-from tests.trading.data import BARS, needs_bars
-from trading.market.queries import (
-    find_marks,
-    get_overview,
-    get_regime,
-    list_events,
-    list_news,
-    list_past_moves,
-    list_symbols,
-)
+from trading.market.queries import find_marks, get_overview, get_regime, list_events, list_news, list_symbols
 from trading.market.regime import WARM_BARS
 from trading.models import Bar, RegimeTag
 
 pytestmark = pytest.mark.django_db
 
-HOUR = timedelta(hours=1)
 D = Decimal
 
 
@@ -56,7 +44,7 @@ def test_regime_needs_whole_and_fresh_history():
     assert get_regime("BTC", MAY) is RegimeTag.UNKNOWN
 
 
-def test_overview_of_a_symbol():
+def test_overview_of_a_symbol_and_of_an_unknown_one():
     hours(WARM_BARS)
     FundingRateFactory(at=MAY - HOUR, rate=D("0.0002"))
     FundingRateFactory(at=MAY + HOUR, rate=D("0.9"))
@@ -70,8 +58,6 @@ def test_overview_of_a_symbol():
     assert (found.funding_rate_fraction, found.basis_fraction) == pytest.approx((0.0002, 0.01))
     assert found.realised_volatility_fraction > 0
 
-
-def test_overview_of_an_unknown_symbol_says_so():
     found = get_overview("XYZ", MAY)
 
     assert (found.price, found.change_24h_fraction, found.basis_fraction) == (None, None, None)
@@ -88,7 +74,7 @@ def test_symbols_with_bars_are_listed_by_name_a_step_each(django_assert_num_quer
         assert list_symbols(2) == ["BTC", "ETH"]
 
 
-def test_news_are_of_the_symbols_or_of_everything_and_never_of_the_future():
+def test_news_and_events_are_those_of_the_symbols_and_their_time():
     about_all = NewsItemFactory(published_at=MAY - 2 * HOUR)
     about_btc = NewsItemFactory(published_at=MAY - HOUR, symbols=["BTC", "SOL"])
     NewsItemFactory(published_at=MAY - HOUR, symbols=["ETH"])
@@ -98,8 +84,6 @@ def test_news_are_of_the_symbols_or_of_everything_and_never_of_the_future():
     assert list_news(["BTC"], since=MAY - 3 * HOUR, now=MAY, limit=5) == [about_btc, about_all]
     assert list_news(["BTC"], since=MAY - 3 * HOUR, now=MAY, limit=1) == [about_btc]
 
-
-def test_events_are_filtered_by_kind_symbol_and_importance():
     fed = MarketEventFactory(starts_at=MAY + HOUR)
     unlock = MarketEventFactory(kind="token_unlock", symbols=["ARB"], starts_at=MAY + 2 * HOUR, importance=0.3)
     MarketEventFactory(starts_at=MAY - HOUR)
@@ -110,17 +94,3 @@ def test_events_are_filtered_by_kind_symbol_and_importance():
     assert list_events(MAY, until=until, symbols=["BTC"]) == [fed]
     assert list_events(MAY, until=until, symbols=["ARB"], kinds=["token_unlock"]) == [unlock]
     assert list_events(MAY, until=until, min_importance=0.4) == [fed]
-
-
-@needs_bars
-@pytest.mark.computing
-def test_real_moves_around_the_events_of_january_2022():
-    call_command("import_bars", str(BARS), "--symbol", "BTC", "--interval", "1m", "--json")
-    call_command("import_events", "--json")
-    now = datetime(2022, 2, 1, tzinfo=UTC)
-
-    found = list_past_moves([("cpi", "BTC"), ("fomc", "BTC")], now)
-    (cpi,), (fomc,) = found["cpi", "BTC"].events, found["fomc", "BTC"].events
-
-    assert 0 < cpi < 0.05
-    assert 0 < abs(fomc) < 0.05

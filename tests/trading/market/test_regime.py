@@ -67,15 +67,13 @@ def test_adx_is_full_on_a_straight_way_low_on_a_zigzag_and_zero_in_a_flat_market
     assert compute_adx(candles([100.0] * 40, wick=0)) == 0
 
 
-def test_choppiness_of_straight_and_dead_markets():
+def test_choppiness_and_efficiency_of_straight_and_dead_markets():
     # Fourteen candles that follow on each other without overlap walk exactly their reach.
     straight = [Candle(101.0 + number, 100.0 + number, 101.0 + number) for number in range(15)]
 
     assert compute_choppiness(straight) == pytest.approx(0)
     assert compute_choppiness(candles([100.0] * 15, wick=0)) == 100
 
-
-def test_efficiency():
     for closes, ratio in (
         ([float(number) for number in range(1, 26)], 1.0),
         ([100.0 + number % 2 for number in range(25)], 0.0),

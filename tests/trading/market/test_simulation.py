@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from tests.factories.memory import DAY
 from tests.factories.record import BarFactory, FundingRateFactory
 from trading import jobs
 from trading.market.imports.bars import aggregate_bars, list_longer_intervals
@@ -21,7 +22,6 @@ from trading.market.simulation import (
 from trading.models import Bar, RegimeTag
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
-DAY = timedelta(days=1)
 STEP = timedelta(minutes=5)
 COLUMNS = ("symbol", "interval", "opened_at", "open", "high", "low", "close", "volume", "mark", "index", "source")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tests.factories.memory import MAY
+from tests.factories.memory import DAY, HOUR, MAY, MINUTE
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
 from tests.properties import examples
 from trading.market import tape as tape_module
@@ -13,10 +13,6 @@ from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 
 pytestmark = pytest.mark.django_db
-
-MINUTE = timedelta(minutes=1)
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 
 
 def opened(bars):

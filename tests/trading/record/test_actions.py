@@ -81,8 +81,15 @@ CARRIED = {
 }
 
 
-def test_types_are_the_seven_of_the_seed():
+def test_types_are_the_seven_of_the_seed_and_drawing_writes_no_row(desk):
     assert set(TYPES) == set(ActionType.values) == set(cards.TITLES)
+
+    before = queued()
+
+    for kind in TYPES:
+        draw_action(desk.action(kind), JUNE)
+
+    assert (queued(), ActionCard.objects.count()) == (before, 0)
 
 
 @pytest.mark.parametrize("kind", TYPES)
@@ -134,36 +141,22 @@ def test_deploy_tells_of_the_last_backtest_of_the_version(desk):
     assert ["Backtest", "+$19.00 net of 1 closed trade, 2026-04-01 to 2026-05-01"] in lines
 
 
-@pytest.mark.parametrize(
-    ("tier", "played", "is_offered"),
-    [
-        ("novice", "", True),
-        ("novice", "pending", True),
-        ("novice", "done", False),
-        ("intermediate", "", False),
-        ("expert", "", False),
-        (None, "", False),
-    ],
-)
-def test_novice_is_offered_a_backtest_first_and_may_still_deploy(desk, as_trader, tier, played, is_offered):
-    Trader.objects.filter(pk=as_trader.pk).update(experience_tier=tier)
-    if played:
-        BacktestRunFactory(deployment__version=desk.running.version, **({"done": True} if played == "done" else {}))
+def test_novice_is_offered_a_backtest_of_the_newest_version_first_and_may_still_deploy(desk):
+    def draw(tier):
+        Trader.objects.update(experience_tier=tier)
+        view = view_card(card := desk.draw("deploy"))
+        is_offered = BACKTEST_FIRST in view.notes
+        assert view.backtest_skill_id == (str(desk.skill.pk) if is_offered else "")
+        assert confirm(card).status == "confirmed"
+        return is_offered
 
-    card = desk.draw("deploy")
-
-    view = view_card(card)
-    assert (BACKTEST_FIRST in view.notes) is is_offered
-    assert view.backtest_skill_id == (str(desk.skill.pk) if is_offered else "")
-    assert confirm(card).status == "confirmed"
-
-
-def test_backtest_of_an_older_version_is_none_of_the_newest(desk, as_trader):
-    Trader.objects.filter(pk=as_trader.pk).update(experience_tier="novice")
-    BacktestRunFactory(deployment__version=desk.running.version, done=True)
+    assert [draw(tier) for tier in ("novice", "intermediate", "expert", None)] == [True, False, False, False]
+    run = BacktestRunFactory(deployment__version=desk.running.version)
+    assert draw("novice")
+    BacktestRun.objects.filter(pk=run.pk).update(status="done", finished_at=MAY)
+    assert not draw("novice")
     new_version(desk.skill, max_steps=3)
-
-    assert BACKTEST_FIRST in view_card(desk.draw("deploy")).notes
+    assert draw("novice")
 
 
 def test_backtest_covers_the_days_named_or_the_last_with_bars(desk):
@@ -187,15 +180,6 @@ def test_backtest_says_which_bars_are_missing_and_which_are_made(as_trader):
     assert ["Bars", "1h: BTC 1, ETH 0"] in card.lines
     told = ["There are no bars of ETH on these days.", "The market of these days is simulated."]
     assert view_card(card).notes == told
-
-
-def test_draw_action_writes_no_row(desk):
-    before = queued()
-
-    for kind in TYPES:
-        draw_action(desk.action(kind), JUNE)
-
-    assert (queued(), ActionCard.objects.count()) == (before, 0)
 
 
 def test_action_that_could_only_be_refused_is_not_drawn(desk):

@@ -1,13 +1,9 @@
-from datetime import timedelta
-
 import pytest
 
-from tests.factories.memory import JUNE
+from tests.factories.memory import HOUR, JUNE
 from tests.factories.record import BacktestRunFactory, DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from trading.ledger.services import DeploymentNotFound
 from trading.record.deployment_queries import list_deployments
-
-HOUR = timedelta(hours=1)
 
 
 def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_trader, django_assert_max_num_queries):

@@ -3,11 +3,10 @@ from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import MAY
+from tests.factories.memory import HOUR, MAY
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from trading.record.exposure import list_deployment_exposures
 
-HOUR = timedelta(hours=1)
 D = Decimal
 
 

@@ -1,6 +1,5 @@
 """Simulated bars never reach own trades: no path, price, fee, regime, exposure or candle comes from them."""
 
-from datetime import timedelta
 from decimal import Decimal
 from importlib import import_module
 from types import SimpleNamespace
@@ -10,7 +9,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import DAY, HOUR, JUNE, MAY, MINUTE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from tests.trading.ledger.test_rebuild import NOW, at, bring, execution
 from trading.asking.check import check_plan
@@ -26,7 +25,6 @@ from trading.web.trade_chart import draw_trade
 from trading.web.trades import describe_trades
 
 D = Decimal
-MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 pytestmark = pytest.mark.usefixtures("as_trader")
 

@@ -1,9 +1,8 @@
 """The prompt of a past instant shows nothing that became known later."""
 
-from datetime import timedelta
 from decimal import Decimal
 
-from tests.factories.memory import JUNE
+from tests.factories.memory import HOUR, JUNE
 from tests.factories.record import DeploymentFactory, EquityPointFactory, ReflectionNoteFactory
 from trading.agent.context import preview_prompt
 from trading.ledger.executions import Execution
@@ -13,7 +12,6 @@ from trading.ledger.services import record_tick
 from trading.models import Deployment, OrderOrigin
 
 D = Decimal
-HOUR = timedelta(hours=1)
 
 
 def tick(deployment: Deployment, number: int, *fills: tuple[str, int, int], equity: int) -> None:

@@ -16,7 +16,7 @@ from chat.tools.records import performance_row, trade_row
 from config.lib.figures import format_signed_usd
 from config.lib.threads import run_in_thread
 from tests.chat.talk import Talk
-from tests.factories.memory import JUNE
+from tests.factories.memory import DAY, JUNE
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -38,7 +38,6 @@ from trading.runs.backtest import summarise_run
 __all__ = ["browser_of_trader"]
 
 D = Decimal
-DAY = timedelta(days=1)
 
 
 def make_record():

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     DeploymentFactory,
@@ -32,7 +32,6 @@ from trading.record.trade_queries import (
     utc_midnight,
 )
 
-HOUR = timedelta(hours=1)
 D = Decimal
 
 

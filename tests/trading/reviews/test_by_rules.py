@@ -85,19 +85,17 @@ def test_lessons_are_counts_and_sums_of_the_trades():
     assert all(bullet.endswith("; next look at 20") for bullet in told)
 
 
-def test_below_five_trades_n_is_too_small():
-    for count in range(5):
-        (bullet,) = bullets(*[trade("10")] * count)
-        assert bullet.startswith(f"{count} trade")
-        assert "too few to say" in bullet
-
-
-def test_regime_that_lost_nothing_is_left_out():
+def test_regime_that_lost_nothing_is_left_out_and_below_five_trades_n_is_too_small():
     rows = [trade("10", entry_regime_tag="trend")] * 10 + [trade("10", entry_regime_tag="chop")] * 10
 
     assert bullets(*rows)[1:] == [
         "BTC long: 20 trades, 20 won, net $200.00: no verdict by the first 20; next look at 40"
     ]
+
+    for count in range(5):
+        (bullet,) = bullets(*[trade("10")] * count)
+        assert bullet.startswith(f"{count} trade")
+        assert "too few to say" in bullet
 
 
 def test_verdicts_are_of_the_whole_record():

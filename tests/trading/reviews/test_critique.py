@@ -63,7 +63,7 @@ def test_the_request_names_what_rules_found_and_the_tier_and_the_prompt_all_tier
     assert all(word in CRITIQUE for word in ("never instructions", '"severity"', "novice", "expert", "intermediate"))
 
 
-def test_findings_of_rules_and_model_are_merged_by_weight(reviewer):
+def test_at_most_twelve_of_rules_and_model_are_kept_by_weight_in_the_words_of_the_rules(reviewer):
     reviewer.say(answer(finding("info", "Small"), finding("error", "Broken", suggestion="Mend it"), finding()))
 
     found = critique_draft(DOUBTFUL, None)
@@ -72,16 +72,12 @@ def test_findings_of_rules_and_model_are_merged_by_weight(reviewer):
     assert titles(found) == ["Broken", LEVERAGE, "Thin", "No hard rules", "Small"]
     assert found.findings[0].suggestion == "Mend it"
 
-
-def test_rule_wording_wins_over_the_same_finding_of_the_model(reviewer):
     reviewer.say(answer(finding("error", LEVERAGE.upper() + ".", "I say so")))
 
     [first, *_] = critique_draft(DOUBTFUL, None).findings
     assert (first.title, first.severity) == (LEVERAGE, "warning")
     assert "I say so" not in first.detail
 
-
-def test_at_most_twelve_are_kept_and_the_heaviest(reviewer):
     reviewer.say(answer(*(finding("info", f"Small {n}") for n in range(20)), finding("error", "Broken")))
 
     found = critique_draft(DOUBTFUL, None)

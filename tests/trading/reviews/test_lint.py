@@ -4,13 +4,13 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories.memory import HOUR
 from tests.factories.record import TradeFactory
 from trading.agent.context import trade_line
 from trading.models import Trade
 from trading.reviews.lessons import LEAST_TRADES, Code, lint_lessons, list_bullets
 
 THURSDAY = datetime(2026, 6, 4, 10, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 AVOID = ["No trade in a shock regime", "Never average down on a losing position", "No ETH shorts over the weekend"]
 
 
@@ -134,11 +134,6 @@ def test_a_bullet_may_name_only_symbols_with_a_side_that_was_traded():
         assert {finding.code for finding in found} <= {Code.UNKNOWN_TRADE}
 
 
-def test_a_reason_that_is_quoted_word_for_word_is_data():
-    assert codes('- "breakout at 14:45 above SOL shorts" paid') == []
-    assert codes("- breakout at 14:45 above SOL shorts paid") == [Code.UNKNOWN_TIME, Code.UNKNOWN_TRADE]
-
-
 def test_fewer_than_five_trades_are_too_few_and_without_a_bullet_there_is_nothing_to_find():
     for count in range(LEAST_TRADES + 1):
         found = findings("- BTC longs paid", trades=WINDOW[:1] * count, symbols=())
@@ -147,10 +142,13 @@ def test_fewer_than_five_trades_are_too_few_and_without_a_bullet_there_is_nothin
         assert findings(text) == []
 
 
-def test_bullets_are_read_without_their_marks():
+def test_bullets_are_read_without_their_marks_and_a_quoted_reason_is_data():
     text = "- One\n* Two\n  • Three\n1. Four\n12) Five\n\n-5% was the worst\n**Six** is bold"
 
     assert list_bullets(text) == ["One", "Two", "Three", "Four", "Five", "-5% was the worst", "**Six** is bold"]
+
+    assert codes('- "breakout at 14:45 above SOL shorts" paid') == []
+    assert codes("- breakout at 14:45 above SOL shorts paid") == [Code.UNKNOWN_TIME, Code.UNKNOWN_TRADE]
 
 
 ROWS = st.lists(

@@ -89,14 +89,12 @@ def test_group_that_loses_a_deviation_is_found_within_a_hundred_trades():
     assert found / rounds >= 0.5  # 68 % in the long run
 
 
-def test_regimes_are_groups_where_there_are_two():
+def test_regimes_are_groups_where_there_are_two_and_lines_name_their_sample():
     rows = [*trades("1", "2", regime="trend"), *trades("-9", regime="chop"), *trades("4")]
 
     assert [group.name for group in judge(rows)] == ["BTC long", "regime chop", "regime trend"]
     assert [group.name for group in judge(rows[:2])] == ["BTC long"]
 
-
-def test_record_lines_name_the_sample_its_verdict_and_the_next_look():
     rows = [*trades(*WINS, "-1", "-1"), *trades("-3", symbol="ETH", side="short")]
 
     (line,) = record_lines(judge(rows))

@@ -1,4 +1,3 @@
-from datetime import timedelta
 from decimal import Decimal
 from random import Random
 from uuid import uuid4
@@ -6,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from config.lib.words.rules import DailyLoss, Leverage, LossPause, RiskPerTrade, StopRequired, TradesPerDay, dump_rule
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import DAY, HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     DecisionSnapshotFactory,
@@ -30,7 +29,6 @@ from trading.rules.services import (
 )
 
 D = Decimal
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # Losses, in a row, minutes.
 PAUSES = [(1, True, 300), (2, True, None), (3, True, 240), (2, False, None), (4, True, 1_500)]
 FIVE = Leverage(limit=D(5))

@@ -7,7 +7,7 @@ from config.lib.owned import owned_tx
 from config.lib.proofs import OPERATOR
 from config.lib.work.jobs import Key, get_task
 from config.lib.work.runs import run_rows
-from tests.factories.memory import JUNE
+from tests.factories.memory import JUNE, MINUTE
 from tests.factories.record import DeploymentFactory
 from tests.owners import as_owner
 from tests.trading.ticking import Desk, at, bar, list_due, long, run_due, store_prices
@@ -18,7 +18,6 @@ from trading.runs.runner import TickOutcome
 from trading.skills.schemas import PayloadInvalid, Schedule, parse_payload
 
 pytestmark = pytest.mark.django_db
-MINUTE = timedelta(minutes=1)
 
 
 def look(desk, now):
@@ -26,23 +25,18 @@ def look(desk, now):
     return run_deployment(Key(desk.user.pk, desk.deployment_id), now=now)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "now", "last"),
-    [
-        ("interval", "15m", "12:14:59", "12:00"),
-        ("interval", "15m", "12:15:00", "12:15"),
-        ("interval", "4h", "03:59:00", "00:00"),
-        ("daily", "13:30", "13:30:00", "13:30"),
-        ("daily", "13:30", "13:29:59", "13:30 before"),
-    ],
-)
-def test_last_instant_of_a_schedule(kind, value, now, last):
+def test_last_instant_of_a_schedule():
     def on(day, time):
         return datetime.fromisoformat(f"2026-06-0{day}T{time}").replace(tzinfo=UTC)
 
-    expected = on(1, last.removesuffix(" before")) if last.endswith("before") else on(2, last)
-
-    assert Schedule(type=kind, value=value).find_last(on(2, now)) == expected
+    for kind, value, now, expected in (
+        ("interval", "15m", "12:14:59", on(2, "12:00")),
+        ("interval", "15m", "12:15:00", on(2, "12:15")),
+        ("interval", "4h", "03:59:00", on(2, "00:00")),
+        ("daily", "13:30", "13:30:00", on(2, "13:30")),
+        ("daily", "13:30", "13:29:59", on(1, "13:30")),
+    ):
+        assert Schedule(type=kind, value=value).find_last(on(2, now)) == expected
 
 
 def test_tick_waits_for_its_bar_but_not_for_ever(desk):

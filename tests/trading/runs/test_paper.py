@@ -1,5 +1,5 @@
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.factories.memory import HOUR
 from trading.ledger.positions import Book, ExitCause, PathBar, Tick
 from trading.models import Bar, FundingRate
 from trading.runs.paper import Costs, Holding, OrderRequest, PaperBroker
 
 D = Decimal
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 FREE = Costs(D(0), D(0))
 
 
@@ -331,14 +331,6 @@ def test_order_larger_than_its_share_of_the_volume_fills_over_bars_until_it_expi
     assert (set(third.order_ids.values()), third.expired, paper.pending) == ({"a"}, {"a"}, [])
 
 
-def test_order_fills_whole_where_nothing_limits_it():
-    for costs, volume in ((THIN, "0"), (FREE, "40")):
-        paper = broker(costs)
-        paper.submit(order(size="1000000000"))
-
-        assert fills_of(after(paper, thin(0, volume), hours=1)) == [("a", 10_000_000, 100)]
-
-
 def test_order_to_close_goes_on_until_nothing_is_left():
     paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100))})
     paper.submit(order("close", None))
@@ -349,12 +341,24 @@ def test_order_to_close_goes_on_until_nothing_is_left():
     assert (report.positions, report.expired, paper.pending) == ({}, frozenset(), [])
 
 
-def test_orders_of_one_bar_share_its_volume():
+def test_orders_of_one_bar_share_its_volume_where_it_limits_them():
     paper = broker(THIN, holdings={"BTC": Holding(D(3), D(100))})
     paper.submit(order("close", None))
     paper.submit(order(name="b"))
 
     assert fills_of(after(paper, thin(0), hours=1)) == [("a", -3, 100), ("b", 1, 100)]
+
+    for costs, volume in ((THIN, "0"), (FREE, "40")):
+        paper = broker(costs)
+        paper.submit(order(size="1000000000"))
+
+        assert fills_of(after(paper, thin(0, volume), hours=1)) == [("a", 10_000_000, 100)]
+
+    paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100), D(10))})
+
+    (fill,) = after(paper, changed(bar(0, "100", "100", "80", "85"), volume=D(1)), hours=1).fills
+
+    assert (fill.quantity, fill.is_liquidation) == (-10, True)
 
 
 @pytest.mark.parametrize(("side", "quantity", "stop"), [("long", 10, "95"), ("short", -10, "105")])
@@ -368,11 +372,3 @@ def test_stop_that_the_volume_cuts_goes_on_at_the_next_opens(side, quantity, sto
     assert [(abs(fill.quantity), fill.price) for fill in first.fills] == [(4, D(stop))]
     assert [(abs(fill.quantity), fill.price) for fill in rest.fills] == [(4, 100), (2, 101)]
     assert (set(rest.stopped.values()), rest.positions) == ({"a"}, {})
-
-
-def test_liquidation_is_whole_whatever_the_volume():
-    paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100), D(10))})
-
-    (fill,) = after(paper, changed(bar(0, "100", "100", "80", "85"), volume=D(1)), hours=1).fills
-
-    assert (fill.quantity, fill.is_liquidation) == (-10, True)

@@ -85,14 +85,12 @@ def test_check_order():
         assert code(proposed, **state) == expected
 
 
-def test_refusal_says_the_numbers():
+def test_codes_are_the_nine_and_a_refusal_says_the_numbers():
+    assert [code.value[:3] for code in RiskCode] == [f"R{number}_" for number in range(1, 10)]
+
     verdict = check_order(order(size="1500"), account=account(), caps=CAPS, symbols=SYMBOLS)
 
     assert verdict.text == "BTC would be $1,500.00, above 10.0% of equity, $1,000.00"
-
-
-def test_codes_are_the_nine():
-    assert [code.value[:3] for code in RiskCode] == [f"R{number}_" for number in range(1, 10)]
 
 
 @given(

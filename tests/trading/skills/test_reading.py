@@ -111,13 +111,11 @@ def test_hours_become_bars_of_the_skill():
         assert str(term) == f"long: close above {expected} high"
 
 
-def test_any_text_is_read_without_an_error():
+def test_any_text_is_read_without_an_error_also_one_as_long_as_its_field():
     for text in ("", "\n\n", "((((", "buy", "close above", "1" * 300, "no", "in", "for longs", "5 %", "or", "\x00"):
         reading = read(entry=text, exit=text, risk_management=text, avoid=[text])
         assert reading.problem
 
-
-def test_line_as_long_as_its_field_is_read():
     line = "Buy " + " and ".join(["close above the 20-bar high"] * 62)
 
     assert len(line) < 2000

@@ -57,15 +57,13 @@ def test_payload_takes_both_spellings_and_stores_one():
     assert "bars_lookback" in payload.stored()["context"]
 
 
-def test_old_payload_without_a_memory_dial_parses_with_the_seeds_defaults():
+def test_memory_dial_has_the_seeds_defaults_and_shows_trades_if_enabled_and_above_zero():
     dial = parse_payload(WHOLE).context.memory
 
     assert (dial.enabled, dial.recent_trades_k, dial.include_open_positions) == (True, 10, True)
     cadence = dial.reflection
     assert (cadence.cadence, cadence.every_n_trades, cadence.daily_hour_utc) == ("per_n_trades", 10, 0)
 
-
-def test_memory_dial_shows_trades_if_enabled_and_above_zero():
     for dial, shows in (
         ({}, True),
         ({"enabled": False}, False),
@@ -121,10 +119,15 @@ def test_patch_merges_blocks_and_replaces_lists():
     assert patched["strategy"]["leash"] == "standard"
 
 
-def test_list_problems_names_missing_fields():
+def test_problems_and_changes_are_listed_by_their_fields():
     missing = [problem.field for problem in list_problems(default_payload())]
     assert missing == ["name", "trading_style", "context.symbols"]
     assert list_problems(merge_patch(default_payload(), WHOLE)) == []
+
+    old = parse_payload(WHOLE).stored()
+    new = merge_patch(old, {"risk": {"max_leverage": 5}, "context": {"symbols": ["BTC", "ETH"]}})
+
+    assert list_changes(old, new) == [("context.symbols", ["BTC"], ["BTC", "ETH"]), ("risk.max_leverage", 3.0, 5.0)]
 
 
 def test_rules_between_fields_wait_for_the_whole():
@@ -160,13 +163,6 @@ def test_template_is_a_whole_skill_and_keeps_the_name_a_draft_has():
     assert apply_template({"name": "Mine"}, "range_fade")["name"] == "Mine"
     with pytest.raises(TemplateUnknown, match="trend_breakout"):
         apply_template({}, "scalper")
-
-
-def test_changed_fields_names_paths_and_both_values():
-    old = parse_payload(WHOLE).stored()
-    new = merge_patch(old, {"risk": {"max_leverage": 5}, "context": {"symbols": ["BTC", "ETH"]}})
-
-    assert list_changes(old, new) == [("context.symbols", ["BTC"], ["BTC", "ETH"]), ("risk.max_leverage", 3.0, 5.0)]
 
 
 def test_arguments_are_read_exactly():

@@ -64,7 +64,7 @@ def test_draft_of_an_archived_skill_is_not_begun(as_trader):
     assert list_open_drafts() == []
 
 
-def test_save_problems_name_what_is_missing_and_then_the_models(as_trader):
+def test_save_problems_name_what_is_missing_and_saving_keeps_the_draft(as_trader):
     missing = list_save_problems({"name": "Dips", "model": "other/model"})
     models = list_save_problems({**WHOLE, "model": "other/model"})
 
@@ -72,8 +72,6 @@ def test_save_problems_name_what_is_missing_and_then_the_models(as_trader):
     assert [one.field for one in models] == ["model"]
     assert list_save_problems(WHOLE) == []
 
-
-def test_saving_an_incomplete_draft_names_missing_fields_and_keeps_it(as_trader):
     draft = start_draft(now=JUNE)
 
     with pytest.raises(PayloadInvalid, match="name: is missing"):

@@ -8,12 +8,11 @@ from uuid import uuid4
 
 import time_machine
 
-from tests.factories.memory import MAY
+from tests.factories.memory import DAY, HOUR, MAY
 from tests.factories.record import BacktestRunFactory, BarFactory, DecisionSnapshotFactory, TradeFactory
 from tests.trading.browsing import assert_shows, text_of
 from trading.models import BacktestRun, Bar, EquityPoint
 
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 PAIR = "/backtests/compare/"
 
 

@@ -32,12 +32,17 @@ def test_question_is_answered_with_its_groups_and_trades(client, trades):
     assert_shows(client.get(ASK, {"symbol": "BTC"}), "of 2 closed trades")
 
 
-def test_address_fills_the_form(client, trades):
+def test_address_fills_the_form_and_words_that_the_record_cannot_answer_are_kept(client, trades):
     page = client.get(ASK, {"measure": "fees", "weekday": "sat,sun", "period": "2026"}).content.decode()
 
     assert '<option value="fees" selected>' in page
     assert '<option value="sat,sun" selected>' in page
     assert 'value="2026"' in page
+
+    page = client.get(ASK, {"q": "the weather <b>"})
+
+    assert "The record cannot answer “the weather <b>”" in unescape(text_of(page))
+    assert 'value="the weather &lt;b&gt;"' in page.content.decode()
 
 
 def test_question_without_an_answer_says_what_to_do(client, trades):
@@ -52,8 +57,11 @@ def test_question_without_an_answer_says_what_to_do(client, trades):
         assert_shows(response, shown)
 
 
-def test_record_without_trades_offers_the_import(client):
+def test_pages_without_rows_say_what_to_do(client):
     assert_shows(client.get(ASK), "No closed trades yet")
+
+    assert_shows(client.get(CHECK), "No trade planned yet")
+    assert_shows(client.get(CHECK, {"symbol": "BTC"}), "Give the side of the planned trade.")
 
 
 CHECK = "/trades/check/"
@@ -73,11 +81,6 @@ def test_check_shows_size_risk_rules_and_verdict(client, trades):
     )
 
 
-def test_check_without_a_plan_says_what_to_give(client):
-    assert_shows(client.get(CHECK), "No trade planned yet")
-    assert_shows(client.get(CHECK, {"symbol": "BTC"}), "Give the side of the planned trade.")
-
-
 def test_question_in_words_leads_to_the_address_of_its_reading(client, trades):
     response = client.get(ASK, {"q": "Which symbol makes the most?"})
 
@@ -86,10 +89,3 @@ def test_question_in_words_leads_to_the_address_of_its_reading(client, trades):
     assert 'value="Which symbol makes the most?"' in unescape(page.content.decode())
     assert '<option value="symbol" selected>' in page.content.decode()
     assert "ETH +$19.00 1" in text_of(page)
-
-
-def test_words_that_the_record_cannot_answer_are_kept_and_refused(client, trades):
-    page = client.get(ASK, {"q": "the weather <b>"})
-
-    assert "The record cannot answer “the weather <b>”" in unescape(text_of(page))
-    assert 'value="the weather &lt;b&gt;"' in page.content.decode()

@@ -1,11 +1,11 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import uuid4
 
 import pytest
 from django.urls import reverse
 
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import DAY, HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -24,8 +24,6 @@ from trading.record.decisions import DECISIONS_PER_PAGE
 pytestmark = pytest.mark.usefixtures("in_june")
 
 BACKTESTS = "/backtests/"
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 POLLS = 'hx-trigger="every'
 
 
@@ -80,8 +78,12 @@ def test_pages_poll_while_a_run_is_active(client):
         assert not is_page(piece)
 
 
-def test_backtests_without_rows_explains_why(client):
+def test_backtests_without_rows_explains_why_and_bears_any_address(client, version):
     assert_shows(client.get(BACKTESTS), "Nothing was played yet", "No skill to backtest yet")
+
+    pages, days = ("page=x", "page=-1", "page=99999999999999999999"), ("first_day=x", "last_day=9999-12-31")
+    for query in (*pages, *days, "skill=1", "q=%00"):
+        assert client.get(f"{BACKTESTS}?{query}").status_code == 200, query
 
 
 def test_backtests_take_as_many_queries_for_many_as_for_one(client, version, django_assert_max_num_queries):
@@ -99,12 +101,6 @@ def test_backtests_turn_pages(client, monkeypatch):
 
     assert page_of(oldest) not in client.get(BACKTESTS).content.decode()
     assert page_of(oldest) in client.get(BACKTESTS, {"page": 2}).content.decode()
-
-
-def test_backtests_bear_any_address(client, version):
-    pages, days = ("page=x", "page=-1", "page=99999999999999999999"), ("first_day=x", "last_day=9999-12-31")
-    for query in (*pages, *days, "skill=1", "q=%00"):
-        assert client.get(f"{BACKTESTS}?{query}").status_code == 200, query
 
 
 # --- The form ---
@@ -215,12 +211,16 @@ def test_backtest_that_is_done_shows_its_numbers_and_how_it_was_played(client):
     assert POLLS not in response.content.decode()
 
 
-def test_backtest_with_few_trades_explains_missing_numbers(client):
+def test_backtest_with_few_trades_explains_missing_numbers_and_a_failed_one_its_error(client):
     run = BacktestRunFactory(done=True, is_simulated=True)
     TradeFactory(deployment=run.deployment)
 
     words = ("Too few days to say", "No equity on record", "Simulated market.")
     assert assert_shows(client.get(page_of(run)), *words).count("Too few to say 1 trade, of at least 5") == 4
+
+    run = BacktestRunFactory(status="failed", finished_at=MAY, error="No <model> answered")
+
+    assert "No &lt;model&gt; answered" in client.get(page_of(run)).content.decode()
 
 
 def test_backtest_lists_its_decisions_and_lessons(client):
@@ -257,12 +257,6 @@ def test_backtest_under_way_brings_its_record_when_it_is_over(client):
     assert_shows(piece, lacks=("Decision 1 ",))
     assert 'id="backtest-record" hx-swap-oob="true"' in last.content.decode()
     assert_shows(last, "Decision 1 ")
-
-
-def test_failed_backtest_shows_its_error(client):
-    run = BacktestRunFactory(status="failed", finished_at=MAY, error="No <model> answered")
-
-    assert "No &lt;model&gt; answered" in client.get(page_of(run)).content.decode()
 
 
 # --- Cancel ---

@@ -1,9 +1,9 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
 
-from tests.factories.memory import JUNE
+from tests.factories.memory import DAY, HOUR, JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from tests.tables import each_case
 from tests.trading.browsing import assert_shows, into, text_of
@@ -12,8 +12,6 @@ from tests.trading.web.test_figures_of_pages import find_bare_figures
 pytestmark = pytest.mark.usefixtures("in_june")
 
 CALENDAR = "/calendar/"
-HOUR = timedelta(hours=1)
-DAY = timedelta(days=1)
 
 
 def past_events(moves: list[str], *, kind: str = "fomc", symbol: str = "BTC") -> None:

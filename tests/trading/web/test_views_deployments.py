@@ -1,7 +1,6 @@
 import csv
 import json
 import re
-from datetime import timedelta
 from decimal import Decimal
 from html import unescape
 from io import StringIO
@@ -11,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from config.lib.llm.tokens import count_tokens
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import DAY, HOUR, JUNE, MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
@@ -36,7 +35,6 @@ pytestmark = pytest.mark.django_db
 DEPLOYMENTS = "/deployments/"
 BTC_MARK = Decimal(110)
 AROUND = 6  # queries of session and user, and those by which PostgreSQL enters and leaves the scope
-DAY, HOUR = timedelta(days=1), timedelta(hours=1)
 REFUSED = {"verdict": "refused", "verdict_code": "R3_POSITION_CAP"}
 DAILY_HALT = "R6_DAILY_LOSS_HALT"
 PROPOSAL = {"symbol": "BTC", "side": "long", "size_usd": 2500.0, "leverage": 2, "stop_price": 91.5, "reason": "=1+1"}
@@ -76,8 +74,12 @@ def read_values(response) -> dict:
 # --- The list ---
 
 
-def test_deployments_without_rows_names_the_next_step(client):
+def test_deployments_without_rows_names_the_next_step_and_a_backtests_has_no_page(client):
     assert_shows(client.get(DEPLOYMENTS), "Open a skill and deploy it")
+
+    played = DeploymentFactory(broker_kind="backtest")
+
+    assert client.get(f"{DEPLOYMENTS}{played.pk}/").status_code == 404
 
 
 def test_deployments_lists_status_positions_numbers_and_refusals(client, deployment, bar):
@@ -104,9 +106,12 @@ def test_deployments_takes_as_many_queries_for_many_as_for_one(client, bar, djan
 # --- One deployment ---
 
 
-def test_deployment_shows_each_part_when_there_is_nothing_yet(get):
+def test_deployment_shows_each_part_when_there_is_nothing_yet_or_no_such_symbol(get):
     words = ("No decision yet", "No open position", "No trade yet", "No lesson yet", "decided nothing yet")
     assert_shows(get(), *words)
+
+    for symbol in ("", "\0", "<b>", "XRP"):
+        assert_shows(get("prices/", symbol=symbol), "are stored")
 
 
 def test_deployment_shows_positions_with_mark_excursion_and_stop(get, deployment):
@@ -150,17 +155,12 @@ def test_lessons_are_shown_with_sample_findings_cost_trades_and_what_they_build_
     assert f'href="/trades/?note={note.pk}"' in raw(get())
 
 
-def test_lessons_of_the_skill_are_named_as_such(get, deployment):
+def test_lessons_of_the_skill_are_named_as_such_and_the_deployment_that_they_are_kept_from(client, get, deployment):
     ReflectionNoteFactory(deployment=None, skill=deployment.skill)
-
     assert_shows(get(), "Until it has lessons of its own")
 
-
-def test_lessons_of_a_skill_name_the_deployment_that_they_are_kept_from(client, deployment):
     note = ReflectionNoteFactory(deployment=deployment)
-
     response = client.post(f"{DEPLOYMENTS}{deployment.pk}/notes/{note.pk}/keep/", follow=True)
-
     assert response.redirect_chain == [(f"/skills/{deployment.skill_id}/", 302)]
     assert_shows(response, "Longs after a flush paid", "kept from the deployment of version 1")
     assert f'href="{DEPLOYMENTS}{deployment.pk}/"' in raw(response)
@@ -269,20 +269,19 @@ def test_a_command_is_asked_for_and_shown_with_its_state_and_outcome(client, get
     assert_shows(get(), "Pause It is paused. Done")
 
 
-@pytest.mark.parametrize(
-    ("kind", "words"), [("resume", "Only a paused deployment can be resumed"), ("buy", "no such command")]
-)
-def test_a_command_that_is_impossible_is_refused_in_words(client, deployment, kind, words):
-    assert_shows(client.post(f"{DEPLOYMENTS}{deployment.pk}/commands/", {"kind": kind}, follow=True), words)
+def test_a_command_that_is_impossible_is_refused_in_words(client, deployment):
+    for kind, words in (("resume", "Only a paused deployment can be resumed"), ("buy", "no such command")):
+        assert_shows(client.post(f"{DEPLOYMENTS}{deployment.pk}/commands/", {"kind": kind}, follow=True), words)
     assert asked() == []
 
 
-@pytest.mark.parametrize(("status", "is_open"), [("pending", True), ("running", True), ("done", False)])
-def test_command_list_is_open_while_a_command_waits(get, deployment, status, is_open):
-    DeploymentCommandFactory(deployment=deployment, status=status, finished_at=MAY if status == "done" else None)
-
-    found = re.search(r'<details id="commands"( open)?>\s*<summary[^>]*>\s*Commands', raw(get()))
-    assert found[1] == (" open" if is_open else None)
+def test_command_list_is_open_while_a_command_waits(get, deployment):
+    command = DeploymentCommandFactory(deployment=deployment)
+    for status, is_open in (("pending", True), ("running", True), ("done", False)):
+        command.status, command.finished_at = status, MAY if status == "done" else None
+        command.save()
+        found = re.search(r'<details id="commands"( open)?>\s*<summary[^>]*>\s*Commands', raw(get()))
+        assert found[1] == (" open" if is_open else None)
 
 
 @pytest.mark.parametrize("status", ["running", "stopped"])
@@ -394,11 +393,6 @@ def test_prices_show_entries_exits_and_stops_of_the_symbol(get, deployment):
     assert [one["way"] for one in values["spans"]] == ["gain"]
 
 
-def test_prices_of_an_unknown_symbol_say_so(get):
-    for symbol in ("", "\0", "<b>", "XRP"):
-        assert_shows(get("prices/", symbol=symbol), "are stored")
-
-
 def test_figures_chart_and_table_agree(get, deployment):
     for tick, equity in enumerate((10_000, 10_400, 9_880, 10_200), 1):
         point = {"tick": tick, "at": MAY + tick * 20 * HOUR, "equity_usd": Decimal(equity)}
@@ -443,9 +437,3 @@ def test_deployment_takes_few_queries(get, deployment, bar, django_assert_max_nu
     for part, most in (("", 12), ("live/", 5), ("prices/?symbol=BTC", 6)):
         with django_assert_max_num_queries(most + AROUND):
             get(part)
-
-
-def test_a_backtests_deployment_has_no_page_here(client):
-    played = DeploymentFactory(broker_kind="backtest")
-
-    assert client.get(f"{DEPLOYMENTS}{played.pk}/").status_code == 404

@@ -43,14 +43,9 @@ def import_sample(client, content: bytes, **changes):
 
 
 VENUES = {
-    "Binance spot": "binance spot",
-    "Binance futures": "binance futures",
-    "Bybit futures": "bybit derivatives",
-    "Bybit spot": "bybit spot",
-    "Kraken spot": "kraken",
-    "Coinbase spot": "coinbase",
-    "Bitget futures": "bitget futures, API, hedge mode",
-    "Hyperliquid futures": "hyperliquid, API",
+    **{"Binance spot": "binance spot", "Binance futures": "binance futures", "Bybit futures": "bybit derivatives"},
+    **{"Bybit spot": "bybit spot", "Kraken spot": "kraken", "Coinbase spot": "coinbase"},
+    **{"Bitget futures": "bitget futures, API, hedge mode", "Hyperliquid futures": "hyperliquid, API"},
     "Imported futures": "by mapping: header in capitals, no id, tabs, packed",
 }
 

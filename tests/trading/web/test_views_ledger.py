@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 from django.urls import reverse
 
-from tests.factories.memory import JUNE, MAY
+from tests.factories.memory import HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -29,7 +29,6 @@ from trading.record.trade_queries import PAGE_SIZE
 
 TRADES = "/trades/"
 EXPORT = "/trades/export/"
-HOUR = timedelta(hours=1)
 
 
 def page_of(trade: Trade) -> str:

@@ -5,7 +5,6 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from config.lib.llm.door import Usage, cost_usd
 from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,
@@ -18,7 +17,7 @@ from tests.factories.record import (
 )
 from tests.tables import each_case
 from tests.trading.browsing import Browser, assert_shows, text_of
-from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
+from trading.agent.cost import sample_cost
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
 from trading.skills.form import (
     EXPLAINED,
@@ -31,7 +30,7 @@ from trading.skills.form import (
     find_group,
 )
 from trading.skills.patches import BASICS, default_payload
-from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
+from trading.skills.schemas import SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft
 from trading.skills.templates import TEMPLATES
 
@@ -85,9 +84,19 @@ def save_version(skill: Skill, patch) -> SkillVersion:
 # --- The list ---
 
 
-def test_skills_without_rows_offers_templates(client):
+def test_skills_and_preview_without_a_draft_say_how_to_begin(client):
     names = [payload["name"] for payload in TEMPLATES.values()]
     assert_shows(client.get(SKILLS), "No skill yet", "Write your own", *names)
+
+    response = client.get(NEW)
+
+    question = "Help me build a BTC funding-flip mean-reversion strategy"
+    names = [payload["name"] for payload in TEMPLATES.values()]
+    assert_shows(response, "Tell Keel what you trade", question, *names, lacks=("Save the skill",))
+    assert FORM in response.content.decode()
+
+    assert client.post(NEW, {"act": "save", "seen": ""}).status_code == 409
+    assert Skill.objects.count() == 0
 
 
 def test_skills_lists_style_version_deployments_last_backtest_drafts_and_archived_ones(client, skill):
@@ -108,7 +117,7 @@ def test_skills_lists_style_version_deployments_last_backtest_drafts_and_archive
 # --- The form ---
 
 
-def test_form_has_each_field_of_the_schema_under_a_heading_once():
+def test_form_has_each_field_of_the_schema_under_a_heading_once_and_round_trips_a_payload():
     form = SkillForm(payload=default_payload())
     shown = [field.name for group in form.list_groups() for field in group.fields]
 
@@ -118,8 +127,6 @@ def test_form_has_each_field_of_the_schema_under_a_heading_once():
     assert all(group.fields for group in form.list_groups())
     assert [group.name for group in form.list_groups()] == [*GROUPS]
 
-
-def test_form_round_trips_a_payload():
     payload = parse_payload(TEMPLATES["trend_breakout"]).stored()
     form = SkillForm(typed(payload), payload=default_payload())
 
@@ -127,11 +134,16 @@ def test_form_round_trips_a_payload():
     assert parse_payload(form.patch()).stored() == payload
 
 
-def test_opening_form_and_preview_writes_nothing(client, skill):
+def test_form_and_preview_lead_to_each_other_and_write_nothing(client, skill):
     for address in (NEW, FORM, PREVIEW, edit(skill), f"{edit(skill)}?view=form", f"{edit(skill)}preview/"):
         assert client.get(address).status_code == 200
 
     assert drafts() == []
+
+    assert 'href="/skills/new/?view=form"' in client.get(NEW).content.decode()
+    form = client.get(f"{edit(skill)}?view=form").content.decode()
+    assert f'href="{edit(skill)}"' in form
+    assert 'name="strategy.thesis"' in form
 
 
 @pytest.mark.parametrize("is_form", [True, False])
@@ -207,17 +219,14 @@ def test_form_older_than_its_draft_asks_before_it_writes_over_it(client):
     assert drafts()[0].payload["name"] == "Second"
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_template_fills_a_new_draft(client, template):
-    response = client.post(NEW, {"act": f"template:{template}"})
+def test_template_fills_a_draft_and_keeps_the_name_that_was_typed(client):
+    for template, payload in TEMPLATES.items():
+        response = client.post(NEW, {"act": f"template:{template}", "seen": ""})
+        assert (response.status_code, response.url) == (302, NEW)
+        assert drafts()[0].payload["strategy"] == {**default_payload()["strategy"], **payload["strategy"]}
+        client.post(NEW, {"act": "discard"})
 
-    assert (response.status_code, response.url) == (302, NEW)
-    assert drafts()[0].payload["strategy"] == {**default_payload()["strategy"], **TEMPLATES[template]["strategy"]}
-
-
-def test_template_keeps_the_name_that_was_typed(client):
     assert client.post(NEW, {**typed(name="Mine"), "act": "template:range_fade"}).url == FORM
-
     payload = drafts()[0].payload
     assert (payload["name"], payload["trading_style"]) == ("Mine", "day")
 
@@ -297,15 +306,6 @@ def test_an_archived_skill_is_read_not_changed(client):
 # --- The preview ---
 
 
-def test_preview_without_a_draft_says_how_to_begin(client):
-    response = client.get(NEW)
-
-    question = "Help me build a BTC funding-flip mean-reversion strategy"
-    names = [payload["name"] for payload in TEMPLATES.values()]
-    assert_shows(response, "Tell Keel what you trade", question, *names, lacks=("Save the skill",))
-    assert FORM in response.content.decode()
-
-
 OPEN = "Still open before it can be saved Basics: Trading style What the agent sees: Symbols"
 WRITTEN_AT = 'href="/skills/new/?view=form#skill-context.symbols"'
 HOSTILE = {"name": "<b>Bold</b>", "strategy": {"thesis": "<script>alert(1)</script>"}}
@@ -370,11 +370,6 @@ def test_preview_keeps_a_draft_that_cannot_be_saved(client, skill, patch, status
     assert drafts()[0].payload == draft.payload
 
 
-def test_preview_has_nothing_to_save_without_a_draft(client):
-    assert client.post(NEW, {"act": "save", "seen": ""}).status_code == 409
-    assert Skill.objects.count() == 0
-
-
 def test_close_keeps_the_draft_and_says_so(client):
     draft = begin()
 
@@ -421,13 +416,6 @@ def test_preview_alone_tells_that_a_draft_was_begun_and_that_it_is_gone(client, 
 
     client.post(edit(skill), {"act": "discard"})
     assert_shows(client.get(address, {"seen": draft.fingerprint}), "as it stands")
-
-
-def test_form_and_preview_lead_to_each_other(client, skill):
-    assert 'href="/skills/new/?view=form"' in client.get(NEW).content.decode()
-    form = client.get(f"{edit(skill)}?view=form").content.decode()
-    assert f'href="{edit(skill)}"' in form
-    assert 'name="strategy.thesis"' in form
 
 
 # --- How much the trader has traded ---
@@ -550,76 +538,6 @@ def test_describe_payload_omits_inactive_fields_and_marks_servers_as_not_called_
     assert said[LABELS["tools.mcp_servers"]].splitlines() == kept
 
 
-def test_describe_changes_names_an_unknown_field_by_its_path():
-    [change] = describe_changes([("context.gone", 2.0, None)])
-
-    assert (change.label, change.before, change.after) == ("context.gone", "2", "")
-
-
-@each_case(
-    "patch, is_less",
-    [
-        ({"memory": {"enabled": False}}, True),
-        ({"memory": {"recent_trades_k": 3}}, True),
-        ({"bars_lookback": 200}, False),
-        ({"symbols": ["BTC", "ETH", "SOL"]}, False),
-    ],
-)
-def test_sample_cost_follows_what_the_skill_asks_for(patch, is_less):
-    usual = sample_cost(parse_payload(WHOLE))
-    other = sample_cost(parse_payload({**WHOLE, "context": {**WHOLE["context"], **patch}}))
-
-    assert (other.tokens < usual.tokens) is is_less
-    assert other.tokens != usual.tokens
-    assert usual.tokens_per_day == 24 * usual.tokens
-
-
-def test_sample_cost_counts_the_tools_that_are_sent():
-    few, all_of_them = (
-        sample_cost(parse_payload({**WHOLE, "tools": {"built_in": tools}}))
-        for tools in (["propose_order"], [tool.value for tool in BuiltInTool])
-    )
-
-    assert all_of_them.tokens > few.tokens
-    assert all_of_them.memory_tokens == few.memory_tokens
-
-
-@pytest.mark.parametrize(
-    ("model", "is_known"), [("openrouter/anthropic/claude-haiku-4.5", True), ("somebody/unheard-of", False)]
-)
-def test_sample_cost_is_at_the_list_price_of_the_skills_own_model(settings, model, is_known):
-    settings.ALLOWED_MODELS = [model]
-
-    cost = sample_cost(parse_payload({**WHOLE, "model": model}))
-
-    price = cost_usd(model, Usage(prompt_tokens=cost.tokens_per_day, completion_tokens=0))
-    assert (cost.model, cost.usd_per_day) == (model, price)
-    assert (price is not None and price > 0) is is_known
-
-
-def test_stored_parts_put_together_are_the_prompt_that_was_stored():
-    segments = {
-        "HEADER": "You are an agent.\n\nTwo paragraphs.",
-        "LEASH": "Leash: tight. Do it.",
-        "STRATEGY": "# Strategy: Dips\nThesis: one\n\nDecide now and then",
-        "LESSONS": "Lessons from your recent trades on this skill (auto-generated; signal, not strategy):\n- one",
-        "FOOTER": "Decide now, by one call.",
-    }
-
-    parts = stored_parts("\n\n".join(segments.values()), has_lessons=True)
-
-    assert {part.name: part.text for part in parts} == segments
-    assert [part.name for part in parts if part.is_memory] == ["LESSONS"]
-    assert "\n\n".join(part.text for part in stored_parts("of old", has_lessons=False)) == "of old"
-
-
-def test_context_parts_know_the_sections_of_memory():
-    text = "## Tick\nNow\n\n" + "\n\n".join(f"## {heading}\n- one" for heading in MEMORY_HEADINGS) + "\n"
-
-    assert [part.is_memory for part in context_parts(text)] == [False, True, True]
-    assert context_parts("") == []
-
-
 # --- How the rules read it ---
 
 HOPE = {"entry": "Buy a close above the 55-bar high. Buy on hope.", "exit": "After 48 hours"}
@@ -667,7 +585,7 @@ def test_look_reads_what_is_typed_and_saves_nothing(client):
     assert SkillDraft.objects.count() == 0
 
 
-def test_describe_changes_compares_long_texts_word_by_word():
+def test_describe_changes_compares_long_texts_word_by_word_and_names_an_unknown_field():
     old = "Buy a close above the 55-bar high, but never on a Sunday or near a scheduled event.\nWait."
     [long, short] = describe_changes(
         [("strategy.entry", old, old.replace("55-bar", "20-bar")), ("strategy.style", "trend", "range")]
@@ -677,3 +595,7 @@ def test_describe_changes_compares_long_texts_word_by_word():
     assert changed == [("removed", "55-bar"), ("added", "20-bar")]
     assert long.words[-1].text.endswith("event. \n Wait.")
     assert short.words == []
+
+    [change] = describe_changes([("context.gone", 2.0, None)])
+
+    assert (change.label, change.before, change.after) == ("context.gone", "2", "")
