@@ -58,7 +58,7 @@ def test_size_follows_from_the_risk_or_the_smallest_risk_of_the_own_rules(accoun
 
 
 def test_plan_that_breaks_a_rule_says_so(account):
-    EquityPointFactory(deployment=account, at=NOW - timedelta(days=2), equity_usd=D(5000), tick=2)
+    EquityPointFactory(deployment=account, at=NOW - timedelta(days=2), equity_usd=D(5000))
     loss = {"gross_pnl_usd": D(-60), "mae_usd": D(-70), "mfe_usd": D(0)}
     TradeFactory(deployment=account, symbol="ETH", entry_tick_at=NOW - 4 * HOUR, **loss)
     small = {"stop": "95", "size_usd": "100"}

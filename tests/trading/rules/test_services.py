@@ -102,7 +102,7 @@ def test_judge_trade_weighs_the_risk_to_the_stop(as_trader):
     ):
         deployment = DeploymentFactory()
         EquityPointFactory(deployment=deployment, at=MAY - HOUR, equity_usd=D(2000))
-        EquityPointFactory(deployment=deployment, at=MAY + HOUR, equity_usd=D(9000), tick=2)
+        EquityPointFactory(deployment=deployment, at=MAY + HOUR, equity_usd=D(9000))
         (found,) = judge_trade(make_risked(deployment, stop_price=stop_price, later=later))
         assert (found.verdict, found.why) == (verdict, why)
 
