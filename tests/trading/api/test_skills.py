@@ -7,14 +7,7 @@ import pytest
 import time_machine
 
 from tests.factories.memory import JUNE
-from tests.factories.record import (
-    WHOLE,
-    DeploymentFactory,
-    SkillDraftFactory,
-    SkillFactory,
-    SkillVersionFactory,
-    TradeFactory,
-)
+from tests.factories.record import WHOLE, DeploymentFactory, SkillFactory, SkillVersionFactory, TradeFactory
 from trading.api.skills import WholeDraftSerializer, WholeSkillSerializer
 from trading.models import SkillDraft
 from trading.skills.services import patch_draft, save_draft, start_draft
@@ -149,7 +142,5 @@ def test_a_template_fills_a_draft_and_a_draft_is_discarded(api):
     assert (filled["name"], filled["problems"]) == ("Trend breakout", [])
     assert api("post", f"drafts/{draft['id']}/template/", {"template": "magic"}, status=422)["code"] == "invalid"
 
-    draft = SkillDraftFactory()
-
-    assert api("delete", f"drafts/{draft.pk}/", status=204) is None
-    assert api("delete", f"drafts/{draft.pk}/", status=404)["code"] == "draft_not_found"
+    assert api("delete", f"drafts/{draft['id']}/", status=204) is None
+    assert api("delete", f"drafts/{draft['id']}/", status=404)["code"] == "draft_not_found"

@@ -78,9 +78,10 @@ def test_pages_poll_while_a_run_is_active(client):
         assert not is_page(piece)
 
 
-def test_backtests_without_rows_explains_why_and_bears_any_address(client, version):
+def test_backtests_without_rows_explains_why_and_bears_any_address(client):
     assert_shows(client.get(BACKTESTS), "Nothing was played yet", "No skill to backtest yet")
 
+    SkillVersionFactory()
     pages, days = ("page=x", "page=-1", "page=99999999999999999999"), ("first_day=x", "last_day=9999-12-31")
     for query in (*pages, *days, "skill=1", "q=%00"):
         assert client.get(f"{BACKTESTS}?{query}").status_code == 200, query
