@@ -121,8 +121,10 @@ def test_open_by_one_of_the_staff_opens_nothing_to_another(support, root, trader
     assert "orchids" not in root.get(page("memory_userfact")).content.decode()
 
 
-def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader, stranger, client):  # noqa: F811
+def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader, stranger, client, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("trading.web.views.account.ENTRIES_ON_A_PAGE", 1)
     open_rows(support, trader, reason="they report a lost chat")
+    support.get(page("memory_userfact"))
 
     client.force_login(trader)
     body = client.get(reverse("trading:access")).content.decode()
@@ -131,6 +133,7 @@ def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader
 
     assert "they report a lost chat" in body
     assert "support@example.com" in body
+    assert 'href="?page=2"' in body
     assert "lost chat" not in others
     assert "Nobody of the staff" in others
 

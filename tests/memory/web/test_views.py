@@ -200,6 +200,17 @@ def test_add_saves_what_its_owner_said_and_comes_back_with_undo(client, as_trade
     assert act("undo", MemoryEvent.objects.get()) in response.content.decode()
 
 
+def test_changes_lead_to_older_ones(client, as_trader, monkeypatch):
+    monkeypatch.setattr("memory.facts.history.CHANGES_SHOWN", 1)
+    for content in ("Risk 1%", "Trades gold only"):
+        client.post(FACTS, {"content": content})
+
+    first, second = (client.get("/profile/facts/changes/", {"page": number}).content.decode() for number in (1, 2))
+
+    assert 'href="?page=2"' in first
+    assert 'rel="prev"' in second
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [("abc", "needs 4 to 500 characters"), ("", "Write the fact first."), (SECRET, "Keel never keeps those")],
