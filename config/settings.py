@@ -193,7 +193,7 @@ if IDENTITY_PROVIDERS:  # it imports an HTTP client, for which each command woul
 if JOBS_ENGINE == "procrastinate":
     INSTALLED_APPS.append("procrastinate.contrib.django")
 PROCRASTINATE_AUTODISCOVER_MODULE_NAME = ""  # the engine itself names its one task
-JOBS = ["memory.jobs.JOBS", "trading.jobs.JOBS", "chat.jobs.JOBS"]
+JOBS = ["memory.jobs.JOBS", "trading.jobs.JOBS", "chat.jobs.JOBS", "config.lib.edge.mails.JOBS"]
 DEMO = ["chat.demo.seed_chats", "trading.demo.seed_demo"]
 
 MIDDLEWARE = [

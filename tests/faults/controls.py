@@ -92,6 +92,10 @@ PIECES = {
     ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_accounts.py"): [
         ("sign-up closed", 'return bool(settings.SIGN_UP == "open")', "return True")
     ],
+    ("config/lib/edge/mails.py", "tests/config/lib/edge/test_accounts.py"): [
+        ("waiting mails encrypted", 'get_cipher("mail").encrypt(words.encode()).decode()', "words"),
+        ("waiting mails of a user", "Mail(user=user, ", "Mail("),
+    ],
     # Prompt injection
     ("chat/tools/gate.py", "tests/chat/tools/test_gate_cases.py"): [
         (
@@ -191,7 +195,7 @@ PIECES = {
     ],
     # Secrets and operations
     ("config/lib/edge/second_factor.py", "tests/config/lib/edge/test_second_factor.py"): [
-        ("second factors encrypted", "return _get_cipher().encrypt(text.encode()).decode()", "return text"),
+        ("second factors encrypted", 'return get_cipher("second factor").encrypt(', "return text or ("),
         (
             "hostile passkeys",
             "except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):",

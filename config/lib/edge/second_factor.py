@@ -29,15 +29,16 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Encrypts secrets with SECRET_KEY, so that a backup of the database opens no account."""
 
     def encrypt(self, text: str) -> str:
-        return _get_cipher().encrypt(text.encode()).decode()
+        return get_cipher("second factor").encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        return _get_cipher().decrypt(encrypted_text.encode()).decode()
+        return get_cipher("second factor").decrypt(encrypted_text.encode()).decode()
 
 
-def _get_cipher() -> MultiFernet:
+def get_cipher(purpose: str) -> MultiFernet:
+    """Return the cipher of a purpose, by SECRET_KEY and those before it."""
     keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    digests = (sha256(b"second factor" + key.encode()).digest() for key in keys)
+    digests = (sha256(purpose.encode() + key.encode()).digest() for key in keys)
     return MultiFernet([Fernet(urlsafe_b64encode(digest)) for digest in digests])
 
 

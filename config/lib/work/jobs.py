@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 Clock = Callable[[], datetime]
-LANES: Final = ("agents", "chats", "reflections", "venues", "backtests")
+LANES: Final = ("agents", "chats", "reflections", "venues", "backtests", "mails")
 
 
 class Key(NamedTuple):

@@ -1,7 +1,9 @@
-"""The last run of each job and of each row's task."""
+"""The last run of each job and of each row's task; mails that wait."""
 
-from typing import Final
+from typing import ClassVar, Final
+from uuid import uuid4
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -29,3 +31,21 @@ class WorkRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.key}".strip()
+
+
+class Mail(models.Model):
+    """A mail until it is sent; its policy shows one to an address without an account to the system alone."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE)
+    sealed = models.TextField()  # address, subject and text, encrypted: a link in it may open the account
+    created_at = models.DateTimeField()
+    lease_until = models.DateTimeField(db_index=True)  # until then a worker sends it
+
+    objects: ClassVar[models.Manager["Mail"]] = models.Manager()  # mypy's plugin finds none of its own here
+
+    class Meta:
+        db_table = "mails"
+
+    def __str__(self) -> str:
+        return f"Mail {self.pk}"

@@ -10,13 +10,14 @@ from django.db.migrations.executor import MigrationExecutor
 
 from config.lib.owned import OwnedModel, owned, owned_tx, system_tx
 from config.lib.rls import RunPythonOnOwnedRows
+from config.lib.work.models import Mail
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
 from tests.tables import each_case
 
 pytestmark = pytest.mark.django_db
 
-OWNED = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
+OWNED = [model for model in apps.get_models() if issubclass(model, OwnedModel)] + [Mail]
 BEFORE_POLICIES = [(app, "0001_tables") for app in ("chat", "memory", "trading")]
 # A column of that name that our policies have no business with.
 OTHER_OWNERS = {
