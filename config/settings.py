@@ -200,6 +200,8 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "config.lib.edge.staticfiles.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "config.lib.operations.health.ProbeMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -211,7 +213,6 @@ MIDDLEWARE = [
     "config.lib.web.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "config.lib.edge.second_factor.ProofMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]

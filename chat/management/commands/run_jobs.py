@@ -9,7 +9,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.utils import timezone
 
 from config.lib.observe.metrics import serve_metrics
-from config.lib.operations.health import require_current_database
+from config.lib.operations.health import require_migrations
 from config.lib.threads import join_threads
 from config.lib.work.commands import RunCommand
 from config.lib.work.defer import get_engine
@@ -36,7 +36,7 @@ class Command(RunCommand):
     def run(  # type: ignore[override]
         self, *, once: bool, metrics_port: int | None, metrics_host: str, **options: object
     ) -> None:
-        require_current_database()
+        require_migrations()
         if once:
             super().run()
             return

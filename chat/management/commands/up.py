@@ -1,15 +1,16 @@
 import socket
 import threading
+from argparse import BooleanOptionalAction
 from collections.abc import Callable
 
 import uvicorn
 from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
 from chat.management.commands.run_jobs import work_until
 from chat.turns import live
-from config.lib.operations.health import require_current_database
+from config.lib.operations.health import require_migrations
 from config.lib.work.commands import KeelCommand
 from config.lib.work.runs import log_run
 
@@ -43,9 +44,15 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=settings.HOST)
         parser.add_argument("--port", type=int, default=settings.PORT)
+        parser.add_argument(
+            "--migrate",
+            action=BooleanOptionalAction,
+            default=connection.vendor == "sqlite",
+            help="first apply pending migrations, on a site of one machine; the default on SQLite",
+        )
 
-    def run(self, *, host: str, port: int, **options: object) -> None:
-        require_current_database()
+    def run(self, *, host: str, port: int, migrate: bool, **options: object) -> None:
+        require_migrations(migrates=migrate)
         bound = _bind(host, port)
         close_old_connections()  # this thread serves from now on and asks the database no more
         stopped = threading.Event()

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from django.core.exceptions import BadRequest, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from django.template.loader import render_to_string
@@ -18,6 +18,7 @@ from config.lib.rest.problems import API_PATH, PROBLEM_JSON, build_body
 
 RETRY_SECONDS: Final = 30
 _IDLE_TOO_LONG: Final = "25P03"
+_MISSING: Final = ("42P01", "42703")  # a table, a column; SQLite has no codes for them
 MAX_SHOWN: Final = 40_000  # characters of one field; what a user types is shorter
 _NEVER_SHOWN: Final = ("password", "csrf", "token", "secret", "key", "code")
 
@@ -49,7 +50,7 @@ def answer_not_found(request: HttpRequest, exception: Exception) -> HttpResponse
 
 
 def answer_error(request: HttpRequest) -> HttpResponse:
-    """Answer an unforeseen error: 503 while the database is away, else 500.
+    """Answer an unforeseen error: 503 while the database is away or not migrated, else 500.
 
     The disk is full, a lock lasts, the server restarts: a form was not saved, and the browser may have dropped what the
     user typed. The page of a 503 shows each text to copy, but for secrets.
@@ -58,18 +59,26 @@ def answer_error(request: HttpRequest) -> HttpResponse:
     # PostgreSQL that stood still for a minute ends the open transactions, as an internal error.
     is_ended = getattr(error and error.__cause__, "sqlstate", "") == _IDLE_TOO_LONG
     is_api = request.path_info.startswith(API_PATH)
-    if not is_ended and not isinstance(error, OperationalError | InterfaceError):
+    is_old = _lacks_table(error)
+    if not is_ended and not is_old and not isinstance(error, OperationalError | InterfaceError):
         detail = "Keel could not do that. Try again in a moment."
         return _build_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "error", detail) if is_api else server_error(request)
     if is_api:
-        detail = "The database does not answer. Nothing was changed. Try again in a moment."
+        reason = "lacks migrations: this site's operator runs `migrate`" if is_old else "does not answer"
+        detail = f"The database {reason}. Nothing was changed. Try again in a moment."
         response = _build_problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail)
     else:
-        page = render_to_string("503.html", {"typed": _read_typed(request)})
+        page = render_to_string("503.html", {"typed": _read_typed(request), "is_old": is_old})
         response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
     response["Retry-After"] = str(RETRY_SECONDS)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _lacks_table(error: BaseException | None) -> bool:
+    """Tell whether a table or column is missing, as in a database that lacks migrations."""
+    state = getattr(error and error.__cause__, "sqlstate", "")
+    return isinstance(error, DatabaseError) and (state in _MISSING or str(error).startswith("no such "))
 
 
 def _read_typed(request: HttpRequest) -> list[tuple[str, str]]:

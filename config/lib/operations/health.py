@@ -1,7 +1,8 @@
-"""Liveness, readiness, and the refusal of old databases."""
+"""Liveness, readiness, and the refusal of databases that are old or not migrated."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from http import HTTPStatus
 from itertools import product
 from typing import Final
@@ -11,9 +12,11 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.cache import cache
 from django.core.checks import CheckMessage, Error, Warning
+from django.core.management import call_command
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -33,6 +36,10 @@ _REMEDY: Final = (
 
 class OldDatabase(StateConflict):
     """The database comes from an earlier development state."""
+
+
+class NotMigrated(StateConflict):
+    """The database lacks migrations of this version."""
 
 
 def check_databases(*, databases: Collection[str] | None = None, **kwargs: object) -> list[CheckMessage]:
@@ -67,11 +74,45 @@ def require_current_database() -> None:
         raise OldDatabase(f"{_REASON} {_REMEDY}")
 
 
+def require_migrations(*, migrates: bool = False) -> None:
+    """Raise OldDatabase or, if migrations are pending, apply them or raise NotMigrated."""
+    require_current_database()
+    pending = 0
+    with suppress(DatabaseError):  # an outage, as for an old database
+        pending = count_pending_migrations()
+    if pending and not migrates:
+        raise NotMigrated(f"{pending} migrations are pending: run `migrate`, or start with `up --migrate`.")
+    if pending:
+        call_command("migrate", verbosity=0)
+
+
+def count_pending_migrations() -> int:
+    """Return the number of migrations that the default database lacks."""
+    return len(_list_migrations() - MigrationRecorder(connection).applied_migrations().keys())
+
+
+@lru_cache
+def _list_migrations() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None).graph.nodes)
+
+
 def _is_old(alias: str) -> bool:
     # A server starts while its database is down and serves once it is back, so an outage is no reason to refuse.
     with suppress(DatabaseError):
         return not _OLD_MIGRATIONS.isdisjoint(MigrationRecorder(connections[alias]).applied_migrations())
     return False
+
+
+class ProbeMiddleware:
+    """Answers probes before the session of a request is read: a database that stands still must not fail liveness."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer a probe here, everything else further in."""
+        probe = {"/healthz/": healthz, "/readyz/": readyz}.get(request.path_info)
+        return probe(request) if probe else self.get_response(request)
 
 
 @require_safe
@@ -95,11 +136,10 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 def _check_database() -> str:
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        pending = count_pending_migrations()
     except DatabaseError:
         return "away"
-    return "ok"
+    return f"{pending} migrations are pending" if pending else "ok"
 
 
 def _check_redis() -> str:

@@ -4,10 +4,10 @@ import time
 from contextlib import closing
 
 import pytest
-from django.db import InternalError, OperationalError, connection, connections
+from django.db import InternalError, OperationalError, ProgrammingError, connection, connections, transaction
 from django.test import Client
 from django.urls import reverse
-from psycopg.errors import IdleInTransactionSessionTimeout, NoActiveSqlTransaction
+from psycopg.errors import DuplicateColumn, IdleInTransactionSessionTimeout, NoActiveSqlTransaction, UndefinedTable
 
 from trading.web.views import account
 
@@ -67,6 +67,8 @@ def test_outage_gives_back_what_was_typed_but_no_secret(patient, monkeypatch):
     [
         (InternalError, IdleInTransactionSessionTimeout(), 503),  # the transaction ended in a stall
         (InternalError, NoActiveSqlTransaction(), 500),
+        (ProgrammingError, UndefinedTable(), 503),  # the database is not migrated
+        (ProgrammingError, DuplicateColumn(), 500),
         (RuntimeError, None, 500),
     ],
 )
@@ -76,6 +78,18 @@ def test_only_an_outage_is_answered_as_one_and_no_reason_is_shown(kind, cause, s
     answer = add_token(patient)
 
     assert (answer.status_code, b"disk is full" in answer.content) == (status, False)
+
+
+def test_page_of_a_database_without_its_migrations_names_them(patient, monkeypatch):
+    def ask(*args, **kwargs):
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM a_table_of_the_next_version")
+
+    monkeypatch.setattr(account, "owned_tx", ask)
+
+    answer = add_token(patient)
+
+    assert (answer.status_code, "database lacks migrations" in answer.content.decode()) == (503, True)
 
 
 @pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite ends no transaction")

@@ -12,10 +12,17 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from config.lib.edge.requests import _DIRECT_PATHS
 from config.lib.operations import health
-from config.lib.operations.health import OldDatabase, check_databases, require_current_database
+from config.lib.operations.health import (
+    NotMigrated,
+    OldDatabase,
+    check_databases,
+    require_current_database,
+    require_migrations,
+)
 from tests.source import ROOT
 
 REASON = "comes from an earlier development state of Keel and cannot be upgraded"
@@ -76,6 +83,79 @@ def test_command_stops_with_one_message_and_exit_code_1(tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count(REASON) == done.stderr.count(REMEDY) == 1
     assert "Traceback" not in done.stderr
+
+
+# --- Migrations that are pending ---
+
+
+@pytest.fixture
+def unmigrated(db):
+    """A database that lacks the last migration of an app, as far as its list says."""
+    recorder = MigrationRecorder(connection)
+    recorder.migration_qs.filter(app="work", name="0004_mail_policy").delete()
+
+
+def test_readiness_counts_pending_migrations(unmigrated, client):
+    answer = client.get("/readyz/")
+
+    assert (answer.status_code, answer.json()["status"]) == (503, "unavailable")
+    assert answer.json()["stores"]["database"] == "1 migrations are pending"
+
+
+@pytest.mark.parametrize("command", [("run_jobs", "--once"), ("up", "--no-migrate")])
+def test_command_names_pending_migrations_and_stops(unmigrated, command):
+    with pytest.raises(CommandError, match="1 migrations are pending: run `migrate`"):
+        call_command(*command)
+
+
+def test_up_applies_pending_migrations_where_it_may(unmigrated, monkeypatch):
+    applied = []
+    monkeypatch.setattr(health, "call_command", lambda name, **options: applied.append(name))
+
+    require_migrations(migrates=True)
+
+    assert applied == ["migrate"]
+    with pytest.raises(NotMigrated):
+        require_migrations()
+
+
+@pytest.mark.sqlite
+def test_up_migrates_a_new_sqlite_file_by_itself(tmp_path, monkeypatch):
+    path = tmp_path / "new.sqlite3"
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": f"sqlite:///{path}"}
+    code = (
+        "import django; django.setup(); from chat.management.commands import up; from unittest import mock\n"
+        "from django.core.management import call_command\n"
+        "with mock.patch.object(up, '_bind', side_effect=SystemExit(7)): call_command('up')"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, timeout=110)
+
+    with closing(sqlite3.connect(path)) as database:
+        tables = database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'mails'").fetchone()
+    assert (done.returncode, tables) == (7, (1,))
+
+
+# --- Probes ---
+
+
+def test_liveness_asks_the_database_nothing_also_with_a_session(trader, client, django_assert_num_queries):
+    client.force_login(trader)
+
+    with django_assert_num_queries(0):
+        answer = client.get("/healthz/")
+
+    assert answer.status_code == 200
+
+
+def test_readiness_asks_the_database_for_its_migrations_alone(trader, client):
+    client.force_login(trader)
+
+    with CaptureQueriesContext(connection) as asked:
+        client.get("/readyz/")
+
+    assert asked.captured_queries
+    assert not [query for query in asked if "django_session" in query["sql"] or "traders" in query["sql"]]
 
 
 def test_process_lives_while_its_database_is_away(monkeypatch, client):
