@@ -24,5 +24,5 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={"db_table": "mails"},
-        ),
+        )
     ]
