@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 
 from config.lib.observe.logs import request_id
@@ -154,6 +155,6 @@ class NameUserMiddleware:
         response = self.get_response(request)
         # A session's user once somebody has looked; a token's, which the API sets.
         user = getattr(request, "_cached_user", None) or request.__dict__.get("user")
-        if isinstance(user, AbstractBaseUser):
-            request.scope[USER_ID] = user.pk  # type: ignore[attr-defined]
+        if isinstance(request, ASGIRequest) and isinstance(user, AbstractBaseUser):  # tests have no scope
+            request.scope[USER_ID] = user.pk  # type: ignore[index]
         return response
