@@ -70,6 +70,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
     has_joined = False
     room: Room | None = None
     carrier: asyncio.Task[None] | None = None
+    checker: asyncio.Task[None] | None = None
+    wants_check = False
     closer: asyncio.Task[None] | None = None
     checked_at = 0.0
     relayed_at: float | None = None  # when the process that runs the turn sent its last frame; None: it sends none
@@ -143,8 +145,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
     def _leave_room(self) -> None:
         """Leave the room and the user's sockets; idempotent."""
         self.has_left = True
-        if self.carrier is not None and self.carrier is not asyncio.current_task():
-            self.carrier.cancel()
+        for task in (self.carrier, self.checker):
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
         if self.room is not None:
             leave_room(self.room, self.subscription)
         mine = _open_sockets.get(self.user_id, [])
@@ -333,18 +336,26 @@ class ChatConsumer(AsyncWebsocketConsumer):
         return self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None
 
     async def session_recheck(self, event: Json) -> None:
-        """Close the socket if its session has ended."""
+        """Check the session in a task of its own: frames go on while the database stands still."""
         self.checked_at = time.monotonic()
-        try:
-            is_signed_in = await run_in_thread(self._has_session)
-        except Exception:
-            # The session is checked again later; the database refuses all access until then.
-            logger.exception("The session of a socket could not be looked at")
-            return
-        if not is_signed_in:
-            self.end(SIGNED_OUT)
-        else:
-            await self._note_presence(note_here)
+        self.wants_check = True
+        if self.checker is None or self.checker.done():
+            self.checker = asyncio.create_task(self._check_session())
+
+    async def _check_session(self) -> None:
+        """Close the socket if its session has ended; look once more if somebody asked meanwhile."""
+        while self.wants_check and not self.has_left:
+            self.wants_check = False
+            try:
+                is_signed_in = await run_in_thread(self._has_session)
+            except Exception:
+                # The session is checked again later; the database refuses all access until then.
+                logger.exception("The session of a socket could not be looked at")
+                continue
+            if not is_signed_in:
+                self.end(SIGNED_OUT)
+            else:
+                await self._note_presence(note_here)
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
         try:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import threading
 from contextlib import AsyncExitStack
 from datetime import timedelta
 
@@ -506,6 +507,32 @@ async def test_session_is_looked_at_while_a_reply_streams(trader, ann, model, ta
 
 
 # --- Slow browsers, other processes, broken parts ---
+
+
+async def test_frames_flow_while_the_check_of_the_session_waits_for_the_database(ann, model, talk, monkeypatch):
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.1)
+    released, checks = threading.Event(), []
+
+    def wait_for_database(self):
+        checks.append(self)
+        return released.wait(30)
+
+    gate = Gate()
+    model.say("Long ", gate, "enough.")
+    try:
+        async with open_tab(ann, talk.conversation_id) as tab:
+            await tab.say("Hello")
+            await tab.until("text")
+            monkeypatch.setattr(consumers.ChatConsumer, "_has_session", wait_for_database)
+            await until(lambda: checks)
+            await asyncio.sleep(0.3)  # the next checks are due, and wait for the first
+            gate.open()
+
+            await tab.until("done")
+
+            assert len(checks) == 1
+    finally:
+        released.set()
 
 
 async def test_browser_that_falls_behind_is_dropped_and_resumes(model, ann, talk):
