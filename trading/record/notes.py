@@ -38,7 +38,8 @@ def find_active_note(deployment: Deployment, at: datetime | None = None) -> Refl
         which |= Q(deployment__isnull=True)
     when = Q(status="active")
     if at is not None:
-        when = Q(Q(superseded_at__isnull=True) | Q(superseded_at__gt=at), generated_at__lte=at)
+        # A note that is written after a tick has the tick's instant in a backtest.
+        when = Q(Q(superseded_at__isnull=True) | Q(superseded_at__gte=at), generated_at__lt=at)
     rows = ReflectionNote.objects.filter(which, when, skill=deployment.skill_id).defer("trade_ids")  # read by each tick
     return rows.order_by(F("deployment").asc(nulls_last=True), "-generated_at").first()
 

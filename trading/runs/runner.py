@@ -145,7 +145,8 @@ class Ticker:
                 regimes={fill.symbol: get_regime(fill.symbol, at, self._tape).value for fill in report.fills},
                 equity_usd=report.equity_usd,
             )
-            carried.ledger.flush(at, account=broker.state())
+            late = carried.ledger.flush(at, account=broker.state())
+            record = replace(record, opened=record.opened + late.opened, closed=record.closed + late.closed)
             deployment.last_tick, deployment.last_tick_at = deployment.last_tick + 1, at
             if record.closed:
                 carried.closed_trades = read_closed(deployment.pk, payload)

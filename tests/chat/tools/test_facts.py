@@ -85,7 +85,7 @@ def test_remember_tells_both_rows_of_a_promotion(tools):
         (forget, {"fact_id": "00000000-0000-4000-8000-000000000000"}, "There is no current fact of that id"),
         (forget, {"fact_id": "Retires", "reason": "user_deleted"}, "'agent_forget' or 'user_corrected'"),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_tool_says_what_is_wrong_and_changes_nothing(tools, act, arguments, says):
     fact = UserFactFactory(content="Retires at 50")

@@ -19,7 +19,17 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from tests.trading.ticking import Script, at, long, make_deployment, numbers, offline, run_due, store_prices, store_walk
-from trading.models import BacktestRun, DecisionSnapshot, EquityPoint, Fill, ReflectionNote, Trade, WorkStatus
+from trading.agent.context import preview_prompt
+from trading.models import (
+    BacktestRun,
+    DecisionSnapshot,
+    Deployment,
+    EquityPoint,
+    Fill,
+    ReflectionNote,
+    Trade,
+    WorkStatus,
+)
 from trading.record.backtests import cancel_backtest, list_backtests_to_run
 from trading.reviews.reflection import reflect_if_due
 from trading.runs.backtest import NO_BARS, run_backtest, schedule_instants
@@ -93,6 +103,12 @@ def test_equal_inputs_give_byte_equal_prompts_in_a_backtest_and_in_a_live_paper_
     assert any("Lessons from your recent trades" in system for _, system, *_ in seen)
     assert {verdict for *_, verdict, _ in seen} >= {"none", "accepted"}
     assert Trade.objects.filter(deployment=live, status="closed").count() > 3
+    for made in Deployment.objects.select_related("skill", "version"):
+        stored = {
+            one.tick_at: (one.system_prompt, one.context) for one in DecisionSnapshot.objects.filter(deployment=made)
+        }
+        again = {moment: preview_prompt(made, at=moment) for moment in stored}
+        assert {moment: (prompt.system, prompt.context) for moment, prompt in again.items()} == stored
 
 
 # --- The strategy's own lines ---

@@ -315,6 +315,21 @@ def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger):
     assert fresh.row.account["cash_usd"] == kept.row.account["cash_usd"]
 
 
+def test_trade_that_ends_at_the_instant_of_a_payment_is_in_the_prompt_at_once(trader):
+    """Its fill is not after the last entry, so that the ledger builds the trade again when it is written."""
+    desk = Desk(trader)
+    store_prices(*[100] * 15)
+    FundingRateFactory(at=at(2), rate=D("0.001"))
+
+    desk.tick(1, long())
+    desk.tick(2, close())
+    last = desk.tick(3)
+
+    assert (last.closed, desk.trades[0].exit_at) == (1, at(2))
+    assert "## Recent trades on this skill (closed)\n- none yet" not in last.snapshot.context
+    assert '"it rises"' in last.snapshot.context
+
+
 # --- What the user tells it ---
 
 
