@@ -1,8 +1,11 @@
 # The image of site and worker, used by compose.yaml. It runs without root and writes to /data alone.
-FROM python:3.12-slim AS build
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 WORKDIR /src
-COPY requirements/base.txt requirements/base.txt
-RUN python -m venv /usr/local/lib/keel && /usr/local/lib/keel/bin/pip install --no-cache-dir --require-hashes -r requirements/base.txt
+COPY requirements/build.txt requirements/site.txt requirements/
+# Each package by its hash, with all extras. What builds the wheel stays in this stage.
+RUN python -m venv /usr/local/lib/keel \
+    && /usr/local/lib/keel/bin/pip install --no-cache-dir --require-hashes -r requirements/site.txt \
+    && pip install --no-cache-dir --require-hashes -r requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY chat chat
 COPY config config
@@ -11,11 +14,10 @@ COPY offline offline
 COPY trading trading
 COPY templates templates
 COPY static static
-# The extras of a site for many: jobs in PostgreSQL, metrics and error reports. Add `venues` for accounts at venues.
-ARG EXTRAS=providers,jobs,metrics
-RUN /usr/local/lib/keel/bin/pip install --no-cache-dir ".[${EXTRAS}]"
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir dist . \
+    && /usr/local/lib/keel/bin/pip install --no-deps --no-index dist/*.whl
 
-FROM python:3.12-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 RUN useradd --system --uid 10001 --home-dir /data --create-home keel
 COPY --from=build /usr/local/lib/keel /usr/local/lib/keel
 ENV PATH=/usr/local/lib/keel/bin:$PATH KEEL_HOME=/data HOST=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1 LOG_FORMAT=json

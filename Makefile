@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 ARGS ?=
+DIST ?= dist
 # The first interpreter that is new enough. It is used only to create the virtualenv.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
@@ -11,11 +12,15 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python;
 BARE = env READ_DOT_ENV=false DATABASE_URL=sqlite://:memory: REDIS_URL=
 PRODUCTION = $(BARE) DEBUG=false ALLOWED_HOSTS=keel.example SECRET_KEY=for-checks-alone-0123456789-abcdefghijklmnopqrstuvwxyz
 COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --generate-hashes --no-header
+# A part of the developers' lock, so that what is installed is what was tested; that one says why a package is there.
+PART = $(COMPILE) --no-annotate -c requirements/dev.txt
+# What the package of tokenizers downloads files with: 22 MB that the base never runs. Hence `--no-deps` below.
+NEVER_RUN = --no-emit-package huggingface-hub --no-emit-package hf-xet --no-emit-package fsspec
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
-	bench faults controls pictures fix run install venues lock migrations clean chromium
+	bench faults controls pictures fix run install providers venues wheel lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
@@ -81,11 +86,16 @@ migrations: $(VENV)/.dev ## write the missing migrations of the models
 	@$(RUN) manage.py makemigrations $(ARGS)
 	@$(RUN) -m ruff check --fix --quiet */migrations; $(RUN) -m ruff format --quiet */migrations
 
+wheel: $(VENV)/.made ## build the wheel of this checkout in dist/
+	@$(BIN)/uv build --quiet --system-certs --wheel --require-hashes --build-constraints requirements/build.txt --out-dir $(DIST)
+
 lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
-	@$(RUN) -m $(COMPILE) --group bootstrap -o requirements/uv.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers -o requirements/base.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers --extra venues -o requirements/venues.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --extra providers --extra venues --extra jobs --extra metrics --group dev -o requirements/dev.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	@$(RUN) -m $(PART) --group bootstrap -o requirements/build.txt
+	@$(RUN) -m $(PART) pyproject.toml $(NEVER_RUN) -o requirements/base.txt
+	@$(RUN) -m $(PART) pyproject.toml --extra providers -o requirements/providers.txt
+	@$(RUN) -m $(PART) pyproject.toml --extra venues -o requirements/venues.txt
+	@$(RUN) -m $(PART) pyproject.toml --all-extras -o requirements/site.txt
 
 clean: ## remove the virtualenv and all caches; the database stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles node_modules
@@ -101,19 +111,22 @@ $(VENV)/.made:
 	@echo "Setting up $(VENV) (the first time takes about half a minute)"
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
 		{ $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(RUN) install --quiet pip; }
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt 2>/dev/null || \
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/build.txt 2>/dev/null || \
 		echo "uv cannot be had here: pip installs instead, which takes a minute longer"
 	@touch $@
 
 # Install with uv if it is there, else with pip: from the same files, with a hash check of every package.
 define install_from
-	@test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --system-certs --python $(RUN) --require-hashes -r $(1) || \
-		$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
+	@test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --system-certs --python $(RUN) --no-deps --require-hashes -r $(1) || \
+		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r $(1)
 endef
 
 $(VENV)/.base: requirements/base.txt $(VENV)/.made
 	$(call install_from,requirements/base.txt)
 	@touch $@
+
+providers: requirements/providers.txt $(VENV)/.base ## install LiteLLM, for models of other providers than OpenAI and OpenRouter
+	$(call install_from,requirements/providers.txt)
 
 venues: requirements/venues.txt $(VENV)/.base ## install what reads venues: bars, funding and your own accounts
 	$(call install_from,requirements/venues.txt)

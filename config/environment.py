@@ -15,6 +15,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
+PACKAGES = 'docs/operations.md, "Packages"'
 
 
 def read_text(name: str, default: str = "") -> str:
@@ -123,7 +124,7 @@ def require_litellm(models: Iterable[str], own: Iterable[str]) -> None:
     """Raise ImproperlyConfigured where a model needs LiteLLM, which is not installed. `own` providers do without it."""
     others = [model for model in models if model.partition("/")[0] not in own]
     if others and find_spec("litellm") is None:
-        raise ImproperlyConfigured(f"{others[0]} needs LiteLLM, which is not installed: pip install 'keel[providers]'.")
+        raise ImproperlyConfigured(f"{others[0]} needs LiteLLM, which is not installed: keel[providers] ({PACKAGES}).")
 
 
 def read_identity_providers() -> list[dict[str, object]]:
@@ -156,7 +157,7 @@ def read_jobs_engine(database: str) -> str:
     if engine == "procrastinate" and not database.endswith("postgresql"):
         raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which needs PostgreSQL: set DATABASE_URL.")
     if engine == "procrastinate" and find_spec("procrastinate") is None:
-        raise ImproperlyConfigured("JOBS_ENGINE is procrastinate, which is not installed: pip install 'keel[jobs]'.")
+        raise ImproperlyConfigured(f"JOBS_ENGINE is procrastinate, which is not installed: keel[jobs] ({PACKAGES}).")
     return engine
 
 

@@ -74,6 +74,27 @@ def test_health_check_asks_a_name_that_the_site_answers_to():
     assert checked[1] in hosts.split(",")
 
 
+def test_image_installs_by_hash_and_each_image_is_named_by_its_digest():
+    text = (ROOT / "Dockerfile").read_text()
+    images = [*re.findall(r"^FROM (\S+)", text, re.MULTILINE), *(SERVICES[name]["image"] for name in SERVICES)]
+    listed = (ROOT / ".dockerignore").read_text()
+
+    for line in re.findall(r"pip install .*", text):
+        assert "--require-hashes -r requirements/" in line or "--no-deps --no-index" in line
+    for lock in re.findall(r"-r (requirements/\S+)", text):
+        assert re.search(rf"^COPY .*{lock}", text, re.MULTILINE)
+        assert f"!{lock}" in listed
+    unnamed = [image for image in images if image != "keel" and not re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", image)]
+    assert not unnamed
+
+
+def test_operations_page_installs_by_hash():
+    text = (ROOT / "docs" / "operations.md").read_text()
+
+    for command in re.findall(r"(?:pip|runpip keel|pipx|uv tool) install[^`]*", text):
+        assert "--require-hashes -r requirements/site.txt" in command or "--no-deps dist/keel-" in command
+
+
 def test_image_runs_without_root_and_has_every_package():
     text = (ROOT / "Dockerfile").read_text()
     stage = text[text.rindex("FROM ") :]
@@ -153,11 +174,7 @@ def test_wheel_holds_pages_and_runs_the_checks_outside_of_the_checkout(tmp_path)
     uv = Path(sys.executable).parent / "uv"
     if not uv.exists() and not shutil.which("uv"):
         pytest.skip("uv is not installed")
-    built = subprocess.run(
-        [uv if uv.exists() else "uv", "build", "--wheel", "--quiet", "--system-certs", "--out-dir", tmp_path, ROOT],
-        capture_output=True,
-        text=True,
-    )
+    built = subprocess.run(["make", "wheel", f"DIST={tmp_path}"], cwd=ROOT, capture_output=True, text=True)
     if built.returncode:
         pytest.skip(f"the build backend cannot be had here: {built.stderr[-200:]}")
     (wheel,) = tmp_path.glob("*.whl")
@@ -173,6 +190,7 @@ def test_wheel_holds_pages_and_runs_the_checks_outside_of_the_checkout(tmp_path)
     )
 
     assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site/config/pages/site.txt").read_text() == (ROOT / "requirements" / "site.txt").read_text()
     assert (tmp_path / "site/config/pages/templates/base.html").exists()
     assert (tmp_path / "site/config/pages/static/css/base.css").exists()
     assert list((tmp_path / "site").glob("*.dist-info/licenses/LICENSE"))

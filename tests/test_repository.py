@@ -55,12 +55,15 @@ def locked(path: Path) -> dict[str, Version]:
 
 
 def asked_for() -> list[tuple[str, Requirement]]:
-    groups = PROJECT["dependency-groups"]
+    base, groups = PROJECT["project"]["dependencies"], PROJECT["dependency-groups"]
+    extras = PROJECT["project"]["optional-dependencies"]
+    everything = base + [text for texts in extras.values() for text in texts]
     wanted = {
-        # What a checkout runs on; the extra is left to those who install the package.
-        "base.txt": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["providers"],
-        "dev.txt": PROJECT["project"]["dependencies"] + groups["dev"],
-        "uv.txt": groups["bootstrap"],
+        "base.txt": base,
+        **{f"{name}.txt": base + extras[name] for name in ("providers", "venues")},
+        "site.txt": everything,
+        "dev.txt": everything + groups["dev"],
+        "build.txt": groups["bootstrap"] + PROJECT["build-system"]["requires"],
     }
     return [(lock, Requirement(text)) for lock, texts in wanted.items() for text in texts]
 
@@ -85,20 +88,26 @@ def test_lock_holds_what_the_project_asks_for(lock, requirement):
     assert requirement.specifier.contains(version), f"{requirement.name} {version} is locked: run `make lock`"
 
 
-def test_development_lock_adds_to_the_base():
-    base, development = locked(ROOT / "requirements" / "base.txt"), locked(ROOT / "requirements" / "dev.txt")
+@each_case("name", sorted({lock.name for lock in LOCKS} - {"build.txt"}))
+def test_lock_is_a_part_of_what_the_tests_run_with(name):
+    installed, tested = (locked(ROOT / "requirements" / lock) for lock in (name, "dev.txt"))
 
-    found = [f"{name} {version}" for name, version in base.items() if development.get(name) != version]
+    found = [f"{one} {version}" for one, version in installed.items() if tested[one] != version]
 
-    assert not found, f"dev.txt lacks {', '.join(found)} of base.txt: run `make lock`"
+    assert not found, f"{name} has {', '.join(found)}, not so dev.txt: run `make lock`"
+
+
+def test_base_has_no_litellm():
+    assert not {"litellm", "ccxt", "huggingface-hub"} & locked(ROOT / "requirements" / "base.txt").keys()
 
 
 @each_case("version", ["1.82.7", "1.82.8"])
-def test_litellm_is_above_its_compromised_versions(version):
-    litellm = dict(((lock, wanted.name), wanted) for lock, wanted in asked_for())["base.txt", "litellm"]
+@each_case("lock", ["providers.txt", "site.txt"])
+def test_litellm_is_above_its_compromised_versions(lock, version):
+    litellm = dict(((lock, wanted.name), wanted) for lock, wanted in asked_for())[lock, "litellm"]
 
     assert not litellm.specifier.contains(version)
-    assert locked(ROOT / "requirements" / "base.txt")["litellm"] > Version(version)
+    assert locked(ROOT / "requirements" / lock)["litellm"] > Version(version)
 
 
 def test_licence_of_the_project_is_the_text_beside_it():

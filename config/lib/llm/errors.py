@@ -30,11 +30,11 @@ _MESSAGES: dict[Kind, str] = {
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
 }
-NO_LITELLM = "This model needs LiteLLM. Whoever runs this site should install it: pip install 'keel[providers]'."
+NO_LITELLM = 'This model needs LiteLLM. Whoever runs this site should install it: docs/operations.md, "Packages".'
 EFFORT_REFUSED = (
     "The model does not take this reasoning effort together with tools. Whoever runs this site should set"
     " CHAT_REASONING_EFFORT (of agents: TRADING_REASONING_EFFORT) to none or another value, or install LiteLLM, which"
-    " reaches OpenAI's models by another way: pip install 'keel[providers]'."
+    " reaches OpenAI's models by another way: keel[providers]."
 )
 TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
 _NO_CREDIT = (

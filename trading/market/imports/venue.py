@@ -181,7 +181,6 @@ def _import_ccxt() -> Any:
         import ccxt  # noqa: PLC0415, TID251 - takes three seconds
     except ImportError as error:
         raise VenueRefused(
-            "Venues are read with ccxt, which is not installed here. Install it: make venues (or pip install -r"
-            " requirements/venues.txt)."
+            'Venues are read with ccxt, which is not installed here: make venues, or docs/operations.md, "Packages".'
         ) from error
     return ccxt
