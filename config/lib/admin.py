@@ -16,9 +16,10 @@ from django.apps import apps
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -37,6 +38,8 @@ _NOT_OPEN: Final = (
     "Nothing is open to you. Choose a user in the list of traders, then “Open the user’s data”; "
     "the user can read your reason."
 )
+
+_OF_STAFF: Final = "Nothing was done: on members of the staff and what is theirs only a superuser acts."
 
 
 class ReasonForm(forms.Form):
@@ -106,10 +109,17 @@ class ActAdmin(admin.ModelAdmin):
     acts: ClassVar[tuple[Act, ...]] = ()
     change_form_template = "admin/change_form_with_acts.html"
 
-    def may_run(self, request: HttpRequest, act: Act) -> bool:
-        """Tell whether the staff member has the permission of an act."""
+    def may_run(self, request: HttpRequest, act: Act, rows: Iterable[Any] = ()) -> bool:
+        """Tell whether the staff member has the permission of an act, also on these rows.
+
+        Accounts of staff and superusers, and what is theirs, are subjects of superusers alone.
+        """
         name = f"{self.opts.app_label}.{act.permission}_{self.opts.model_name}"
-        return bool(request.user.has_perm(act.permission if "." in act.permission else name))
+        staff: Any = request.user
+        if not staff.has_perm(act.permission if "." in act.permission else name):
+            return False
+        users = get_user_model()._default_manager.filter(pk__in={_find_subject(row) for row in rows})
+        return bool(staff.is_superuser) or not users.filter(Q(is_staff=True) | Q(is_superuser=True)).exists()
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         return {
@@ -226,6 +236,9 @@ def _run_action(
     if len(rows) > MAX_ROWS:
         model_admin.message_user(request, f"Select at most {MAX_ROWS} rows.", messages.ERROR)
         return None
+    if not model_admin.may_run(request, act, rows):
+        model_admin.message_user(request, _OF_STAFF, messages.ERROR)
+        return None
     form = act.form(request.POST if "confirmed" in request.POST else None)
     form.rows, form.staff = rows, request.user
     if not form.is_valid():
@@ -241,6 +254,10 @@ def _run_action(
     if done:
         model_admin.message_user(request, f"{act.label}: {done} done, and noted in the staff log.", messages.SUCCESS)
     return None
+
+
+def _find_subject(row: Any) -> Any:
+    return row.pk if isinstance(row, get_user_model()) else getattr(row, "user_id", None)
 
 
 def _run_act(act: Act, row: Any, values: dict[str, Any], *, staff: Any, now: datetime) -> None:

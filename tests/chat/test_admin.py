@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission
@@ -14,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chat.admin import TraderAdmin
 from config.lib.admin import OPEN_FOR, ActAdmin
 from config.lib.owned import owned, owned_tx, system
 from memory.facts.services import confirm_fact
@@ -390,3 +392,24 @@ def test_admin_shows_neither_secrets_nor_sessions_of_users():
     labels = {model._meta.label for model in admin.site._registry}
 
     assert not {label for label in labels if label.startswith(("mfa.", "usersessions.", "socialaccount."))}
+
+
+# --- Acts on staff ---
+
+
+def test_acts_on_staff_and_what_is_theirs_are_for_superusers_alone(operations, root, trader):  # noqa: F811
+    chief = TraderFactory(email="chief@example.com", is_superuser=True)
+    member = TraderFactory(email="member@example.com", is_staff=True)
+    for one in (chief, member, trader):
+        TOTP.activate(one, generate_totp_secret())
+    for subject in (chief, member):
+        for name in (one.name for one in TraderAdmin.acts):
+            body = act(operations, "trading_trader", name, subject, email=subject.email).content.decode()
+            assert "only a superuser acts" in body, name
+    both = [trader.pk, member.pk]
+    act(operations, "trading_trader", "remove_factors", trader, _selected_action=both)
+
+    assert Authenticator.objects.count() == 3
+    assert Trader.objects.filter(pk__in=[chief.pk, member.pk]).count() == 2
+    act(root, "trading_trader", "remove_factors", trader, _selected_action=both)
+    assert Authenticator.objects.count() == 1
