@@ -1,10 +1,13 @@
 """Fixtures of who owns the rows; the conftest of each folder that needs them imports them."""
 
+import time
 from collections.abc import Callable
 from contextvars import Context
 from typing import TypeVar
 
 import pytest
+from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
+from django.test import Client
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
@@ -51,6 +54,14 @@ def open_data(staff: Trader, user: Trader) -> None:
     """Open a user's data to a staff member, as the act in the admin does."""
     now = timezone.now()
     as_owner(user, lambda: StaffEntryFactory(staff_id=staff.pk, created_at=now))
+
+
+def note_sign_in(client: Client, user: Trader) -> None:
+    """Note in the session of a browser that its user typed the password a moment ago."""
+    session = client.session
+    records = [{"method": "password", "at": time.time()}]
+    session.update({AUTHENTICATION_METHODS_SESSION_KEY: records, "account_authentication_methods_user": str(user.pk)})
+    session.save()
 
 
 def as_owner(user: Trader | int, work: Callable[[], T]) -> T:

@@ -15,6 +15,7 @@ from django.contrib.auth import get_user_model
 
 from config.lib.fields import Columns, SearchTermsField, describe_columns, dump_row, list_columns
 from config.lib.owned import OwnedModel, owned
+from config.lib.proofs import Proof, require_sign_in
 from config.lib.text import make_slug
 from memory.transfer import archive
 
@@ -26,8 +27,13 @@ _SECRET: Final = frozenset({"digest", "sealed_key", "lease", "closing_token"})
 _ACCOUNT: Final = ("email", "first_name", "last_name", "experience_tier", "time_zone", "date_joined", "last_login")
 
 
-def iter_zip(user_id: int, *, now: datetime) -> Iterator[bytes]:
-    """Yield the bytes of a user's zip."""
+def iter_zip(user_id: int, *, proof: Proof, now: datetime) -> Iterator[bytes]:
+    """Return the bytes of a user's zip, in parts. Raises SignInNeeded."""
+    require_sign_in(proof, now=now)
+    return _iter_zip(user_id, now)
+
+
+def _iter_zip(user_id: int, now: datetime) -> Iterator[bytes]:
     sink = _Sink()
     with ZipFile(sink, "w", ZIP_DEFLATED) as packed:
         for name, lines in _iter_files(user_id, now):

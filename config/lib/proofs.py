@@ -25,7 +25,8 @@ class Proof:
     """Who asks for an act, and what they showed for it."""
 
     door: Door
-    factor_at: datetime | None = None  # when the session last showed the second factor
+    signed_in_at: datetime | None = None  # when the session last showed a password, a factor or a provider's word
+    factor_at: datetime | None = None  # when it last showed the second factor
     page: str = ""  # of the session, to come back to once it has shown more
     may_write: bool = False  # of the token
     reason: str = ""  # of staff
@@ -56,6 +57,12 @@ class SecondFactorNeeded(ProofNeeded):
     says = "This site asks for a second factor before this: show it on the site."
 
 
+class SignInNeeded(ProofNeeded):
+    """The session signed in too long ago for what opens a way in or takes everything out."""
+
+    says = "For this, prove on the site once more that it is you."
+
+
 def require_factor(proof: Proof, *, now: datetime) -> None:
     """Raise SecondFactorNeeded for a session that did not show a factor a moment ago where the site asks for it.
 
@@ -67,6 +74,12 @@ def require_factor(proof: Proof, *, now: datetime) -> None:
         raise ProofRefused("Staff act with a reason.")
     if proof.door is Door.SESSION and settings.CONFIRM_NEEDS_SECOND_FACTOR and not _is_fresh(proof.factor_at, now):
         raise SecondFactorNeeded(proof)
+
+
+def require_sign_in(proof: Proof, *, now: datetime) -> None:
+    """Raise SignInNeeded for a session that did not sign in, or prove itself again, a moment ago."""
+    if proof.door is Door.SESSION and not _is_fresh(proof.signed_in_at, now):
+        raise SignInNeeded(proof)
 
 
 def _is_fresh(shown_at: datetime | None, now: datetime) -> bool:

@@ -227,7 +227,7 @@ def make_rows(began: datetime) -> tuple[list[tuple[str, Any]], list[UUID]]:
             deployments += [
                 deploy_skill(skill_id=skill.pk, proof=OPERATOR, now=began).pk for _ in range(DEPLOYMENTS_EACH)
             ]
-            account = add_account(NewAccount("hyperliquid", address=f"0x{number:040x}"), now=began)
+            account = add_account(NewAccount("hyperliquid", address=f"0x{number:040x}"), proof=OPERATOR, now=began)
         people.append((token, account))
     return people, deployments
 

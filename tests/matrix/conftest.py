@@ -7,6 +7,7 @@ from django.test import Client, override_settings
 
 from tests.factories.memory import JULY
 from tests.matrix.asks import Watch
+from tests.owners import note_sign_in
 from tests.strangers import CANARY, make_person, make_unused_message_id, unknown_names
 
 
@@ -67,4 +68,5 @@ def watch(world, db):
 def as_ann(ann):
     client = Client()
     client.force_login(ann.user)
+    note_sign_in(client, ann.user)
     return client

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.memory.browsing import into, is_page, text_of
+from tests.owners import note_sign_in
 
 __all__ = ["Browser", "assert_shows", "browser_of_trader", "into", "is_page", "text_of"]
 
@@ -16,8 +17,11 @@ class Browser(Client):
     def request(self, **request):
         return Context().run(super().request, **request)
 
-    def force_login(self, user, backend=None):
+    def force_login(self, user, backend=None, *, signs_in=True):
+        """Sign the user in; `signs_in`: as the login page does, which notes when."""
         Context().run(super().force_login, user, backend)
+        if signs_in:
+            Context().run(note_sign_in, self, user)
 
 
 @pytest.fixture(name="client")

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from config.lib.errors import DomainError, NotFound
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx, owner_id
+from config.lib.proofs import Proof, require_sign_in
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from trading.intake.feeds import SOURCES, Credentials, VenueSource, check_rights, fetch_records, open_account
@@ -87,8 +88,9 @@ def check_account(new: NewAccount) -> None:
     check_rights(source, open_account(source, given))
 
 
-def add_account(new: NewAccount, *, now: datetime) -> VenueAccount:
-    """Store a checked account; needs `owned_tx(user)`. Raises AccountRefused, KeysUnavailable."""
+def add_account(new: NewAccount, *, proof: Proof, now: datetime) -> VenueAccount:
+    """Store a checked account; needs `owned_tx(user)`. Raises AccountRefused, KeysUnavailable, SignInNeeded."""
+    require_sign_in(proof, now=now)
     lock_owner()  # or two requests add what neither of them finds
     if VenueAccount.objects.count() >= MAX_ACCOUNTS:
         raise AccountRefused(f"There are {MAX_ACCOUNTS} accounts already. Remove one that is not used any more.")

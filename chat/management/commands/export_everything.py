@@ -6,6 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.endings.export import iter_zip
+from config.lib.proofs import OPERATOR
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 
 
@@ -17,7 +18,7 @@ class Command(KeelCommand):
         parser.add_argument("file", metavar="FILE", help="the zip to write, or - for the standard output")
 
     def run(self, *, user: str, file: str, **options: Any) -> None:
-        parts = iter_zip(get_user_by_email(user).pk, now=timezone.now())
+        parts = iter_zip(get_user_by_email(user).pk, proof=OPERATOR, now=timezone.now())
         if file == "-":
             sys.stdout.buffer.writelines(parts)
             return

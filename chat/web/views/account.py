@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
@@ -24,6 +25,7 @@ from chat.endings.erasure import erase_user
 from chat.endings.export import iter_zip
 from chat.turns.live import tell_recheck
 from chat.web.forms import EraseAccountForm
+from config.lib.edge.second_factor import read_proof
 from config.lib.edge.streaming import stream_file
 from config.lib.web import AuthedRequest, owned_page
 
@@ -56,8 +58,8 @@ def show_export(request: AuthedRequest) -> HttpResponse:
 @owned_page
 def export_everything(request: AuthedRequest) -> HttpResponseBase:
     """Send the zip while it is written."""
-    now = timezone.now()
-    parts = iter_zip(request.user.pk, now=now)
+    now, proof = timezone.now(), read_proof(request, page=reverse("chat:export"))
+    parts = iter_zip(request.user.pk, proof=proof, now=now)
     return stream_file(request, parts, content_type="application/zip", filename=f"keel-{now:%Y-%m-%d}.zip")
 
 

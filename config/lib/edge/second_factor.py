@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
+from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.login import get_authentication_records
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
@@ -22,7 +23,7 @@ from django.urls import reverse
 from django_htmx.http import HttpResponseClientRedirect
 from rest_framework.request import Request
 
-from config.lib.proofs import Door, Proof, ProofNeeded
+from config.lib.proofs import Door, Proof, ProofNeeded, SecondFactorNeeded
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
@@ -76,8 +77,9 @@ def read_proof(request: HttpRequest | Request, *, page: str = "") -> Proof:
     if token is not None:
         return Proof(Door.TOKEN, may_write=token.may_write)
     records = get_authentication_records(request, request.user)
-    shown = [record["at"] for record in records if record["method"] == "mfa"]
-    return Proof(Door.SESSION, factor_at=datetime.fromtimestamp(max(shown), UTC) if shown else None, page=page)
+    shown = [datetime.fromtimestamp(record["at"], UTC) for record in records]
+    factors = [at for at, record in zip(shown, records, strict=True) if record["method"] == "mfa"]
+    return Proof(Door.SESSION, signed_in_at=max(shown, default=None), factor_at=max(factors, default=None), page=page)
 
 
 class ProofMiddleware:
@@ -95,8 +97,14 @@ class ProofMiddleware:
         if not isinstance(error, ProofNeeded):
             return None
         messages.info(request, str(error))
-        page = f"{_find_factor_page(request.user)}?{urlencode({'next': error.page or '/'})}"
+        find_page = _find_factor_page if isinstance(error, SecondFactorNeeded) else _find_sign_in_page
+        page = f"{find_page(request.user)}?{urlencode({'next': error.page or '/'})}"
         return HttpResponseClientRedirect(page) if request.headers.get("HX-Request") else redirect(page)
+
+
+def _find_sign_in_page(user: Any) -> str:
+    methods = get_adapter().get_reauthentication_methods(user)
+    return str(methods[0]["url"]) if methods else reverse("account_logout")  # a provider knows who it is, Keel does not
 
 
 def _find_factor_page(user: Any) -> str:

@@ -13,9 +13,11 @@ from django.urls import reverse
 from chat.endings import export
 from chat.endings.erasure import erase_user
 from config.lib.owned import OwnedModel, owned, owned_tx
+from config.lib.proofs import OPERATOR
 from memory.transfer.uploads import parse_memory, read_upload
 from tests.factories.memory import JULY
 from tests.factories.trading import TraderFactory
+from tests.owners import note_sign_in
 from tests.strangers import make_person
 from trading.models import ApiToken
 
@@ -37,7 +39,7 @@ def person(db):
 @pytest.fixture
 def packed(person):
     """Return the zip of that user."""
-    return b"".join(export.iter_zip(person.user.pk, now=JULY))
+    return b"".join(export.iter_zip(person.user.pk, proof=OPERATOR, now=JULY))
 
 
 def test_every_owned_table_is_in_the_zip(packed):
@@ -66,7 +68,7 @@ def test_zip_has_no_secret_and_nothing_of_a_stranger(person):
     with owned(person.user):
         digests = list(ApiToken.objects.values_list("digest", flat=True))
 
-    files = unpack(b"".join(export.iter_zip(person.user.pk, now=JULY)))
+    files = unpack(b"".join(export.iter_zip(person.user.pk, proof=OPERATOR, now=JULY)))
     text = json.dumps(files)
 
     assert stranger.word not in text
@@ -82,7 +84,7 @@ def test_memory_of_the_zip_comes_back_after_erasure(person, packed):
     with owned_tx(target):
         parse_memory(read_upload(packed), is_list=False)(now=JULY)
 
-    again = b"".join(export.iter_zip(target.pk, now=JULY))
+    again = b"".join(export.iter_zip(target.pk, proof=OPERATOR, now=JULY))
     assert unpack(again)["memory.json"] == unpack(packed)["memory.json"]
 
 
@@ -90,7 +92,7 @@ def test_zip_is_written_in_parts(person, monkeypatch):
     monkeypatch.setattr(export, "_PART", 1)
     monkeypatch.setattr(export, "_BATCH", 1)
 
-    parts = list(export.iter_zip(person.user.pk, now=JULY))
+    parts = list(export.iter_zip(person.user.pk, proof=OPERATOR, now=JULY))
 
     assert len(parts) > 10
     assert unpack(b"".join(parts))["messages.json"]
@@ -98,6 +100,9 @@ def test_zip_is_written_in_parts(person, monkeypatch):
 
 def test_page_and_rest_send_the_zip(person, client):
     client.force_login(person.user)
+    assert client.get(reverse("chat:export_everything")).status_code == 302
+    assert client.get(reverse("api:chat:export")).json()["code"] == "sign_in_needed"
+    note_sign_in(client, person.user)
 
     for name in ("chat:export_everything", "api:chat:export"):
         response = client.get(reverse(name))

@@ -9,6 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from config.lib.owned import owned_tx, system_tx
+from config.lib.proofs import OPERATOR
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
 from tests.trading.intake.samples import SAMPLES
@@ -59,7 +60,7 @@ def answer_hyperliquid(question):
 def add(trader, **values) -> VenueAccount:
     new = NewAccount(**({"venue": "hyperliquid", "address": ADDRESS} | values))
     Context().run(check_account, new)
-    return as_owner(trader, lambda: add_account(new, now=NOW))
+    return as_owner(trader, lambda: add_account(new, proof=OPERATOR, now=NOW))
 
 
 def sync_due_accounts(trader, *, now) -> Counter:

@@ -13,9 +13,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 
+from config.lib.edge.second_factor import read_proof
 from config.lib.errors import DomainError, NotFound
 from config.lib.figures import format_count
 from config.lib.owned import owned, owned_tx
+from config.lib.proofs import ProofNeeded
 from config.lib.web import AuthedRequest, owned_act, render_now, scoped_form
 from config.lib.words.quantities import join_words
 from trading.intake import files
@@ -114,11 +116,13 @@ def start_reading(request: AuthedRequest) -> HttpResponse:
     """Add an account after its key was checked."""
     form = AccountForm(request.POST)
     if form.is_valid():
-        new = form.build_account()
+        new, proof = form.build_account(), read_proof(request, page=f"{reverse('trading:imports')}#accounts")
         try:
             check_account(new)
             with owned_tx(request.user):
-                add_account(new, now=timezone.now())
+                add_account(new, proof=proof, now=timezone.now())
+        except ProofNeeded:
+            raise
         except DomainError as error:
             form.add_error(None, str(error))
         else:
