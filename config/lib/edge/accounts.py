@@ -2,23 +2,28 @@
 
 from typing import Any
 
-from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.utils import filter_users_by_email
 from allauth.core import context as allauth_context
 from django.conf import settings
 from django.contrib.sites.shortcuts import get_current_site
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 
+from config.lib.edge.devices import DeviceAdapter
 from config.lib.edge.mails import keep_mail
 
 
-class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+class AccountAdapter(DeviceAdapter):
     """Asks the settings who may sign up; leaves mails to the worker."""
 
     def is_open_for_signup(self, request: HttpRequest | None) -> bool:
         """Tell whether strangers may make accounts, single sign-on included."""
         return bool(settings.SIGN_UP == "open")
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        """Lead to the tokens, which a new password does not end."""
+        return f"{reverse('trading:profile')}#tokens"
 
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Render a mail and let the worker send it, so that no page waits for the mail server."""
