@@ -101,7 +101,9 @@ try:
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
     TRUSTED_PROXIES = read_proxies()
     IDENTITY_PROVIDERS = read_identity_providers()
-    SIGN_UP = read_choice("SIGN_UP", "open", ("open", "closed"))
+    # Whoever signs up spends from the operator's key.
+    _HAS_ANY_KEY = any(name.endswith("_API_KEY") and value.strip() for name, value in os.environ.items())
+    SIGN_UP = read_choice("SIGN_UP", "closed" if _HAS_ANY_KEY else "open", ("open", "closed"))
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
     LOG_FORMAT = read_choice("LOG_FORMAT", "line", ("line", "json"))
@@ -152,6 +154,7 @@ try:
     CONTEXT_BUDGET_TOKENS = read_int("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
     CONTEXT_FILL_PCT = read_int("CONTEXT_FILL_PCT", 80, low=10, high=95)
     DAILY_TOKEN_BUDGET = read_int("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
+    SITE_DAILY_TOKEN_BUDGET = read_int("SITE_DAILY_TOKEN_BUDGET", 0, low=0, high=10_000_000_000_000)
     VENUE_KEYS = _read_venue_keys()
     # How long rows stay that come with each tick, reply and act of staff; 0: for ever.
     KEEP_DAYS = read_days("KEEP_DAYS", {"contexts": 730, "equity": 365, "receipts": 365, "staff_log": 0})
@@ -346,7 +349,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.lib.rest.openapi.AreaSchema",
     "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "config.lib.rest.problems.build_problem",
 }

@@ -12,7 +12,7 @@ from chat.conversations.history import read_history
 from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
 from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.standing import Standing, get_standing
-from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, reserve_tokens
+from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, is_site_used_up, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS, compose_prompt
@@ -29,6 +29,10 @@ from memory.models import UserFact
 USED_UP: Final = (
     "Today's {budget:,} tokens are used up, or set aside for answers under way. The count restarts at 00:00 UTC. "
     "Your text is kept."
+)
+SITE_USED_UP: Final = (
+    "The tokens that this site has for all its users today are used up, or set aside for answers under way. The count"
+    " restarts at 00:00 UTC. Your text is kept."
 )
 _AFTER_ALL: Final = 2**62  # above the id of every message
 
@@ -123,12 +127,14 @@ def begin_turn(
         title: what the conversation is called from now on; None leaves it as it is.
         is_continuation: the reply goes on where the newest one broke off.
 
-    Raises TooMuchAsked when the day's tokens do not last for this prompt.
+    Raises TooMuchAsked when the day's tokens, of the user or the site, do not last for this prompt.
     """
     if standing.snapshot_id is None or standing.status in REOPENED_FROM:
         standing = _with_frozen_block(standing, now)
     turn = _prepare_turn(standing, message, is_continuation=is_continuation, now=now)
     _check_budget(standing, turn.tokens)
+    if is_site_used_up(tokens=turn.tokens, now=now):
+        raise TooMuchAsked(SITE_USED_UP)
     reserve_tokens(tokens=turn.tokens, now=now)
     reply = Message(
         conversation_id=standing.conversation_id,

@@ -141,3 +141,9 @@ def test_public_site_asks_for_https_everywhere(monkeypatch):
 
     assert [public[name] for name in names] == [True, 31_536_000, True, True]
     assert [local[name] for name in names] == [False, 0, False, False]
+
+
+def test_site_with_a_providers_key_is_closed_to_strangers_unless_it_says_otherwise(monkeypatch):
+    assert run_settings(monkeypatch)["SIGN_UP"] == "open"
+    assert run_settings(monkeypatch, OPENAI_API_KEY="sk-1")["SIGN_UP"] == "closed"
+    assert run_settings(monkeypatch, OPENAI_API_KEY="sk-1", SIGN_UP="open")["SIGN_UP"] == "open"

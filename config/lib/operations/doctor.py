@@ -147,6 +147,19 @@ def _check_mail(now: datetime) -> tuple[State, str]:
     return "ok", "the server takes our sign-in; `sendtestemail` sends a mail"
 
 
+def _check_sign_up(now: datetime) -> tuple[State, str]:
+    if settings.SIGN_UP == "closed":
+        return "ok", "closed: `createuser` makes accounts"
+    return ("ok" if settings.IS_LOCAL else "warn"), "open to everybody who finds the site: set SIGN_UP=closed"
+
+
+def _check_budget(now: datetime) -> tuple[State, str]:
+    if settings.SITE_DAILY_TOKEN_BUDGET:
+        return "ok", f"{settings.SITE_DAILY_TOKEN_BUDGET:,} tokens a day for all chats"
+    text = f"none for the site, {settings.DAILY_TOKEN_BUDGET:,} tokens a day for each user: set SITE_DAILY_TOKEN_BUDGET"
+    return ("ok" if settings.IS_LOCAL else "warn"), text
+
+
 def _check_model(now: datetime) -> tuple[State, str]:
     model = settings.CHAT_AGENT_MODEL
     began = time.perf_counter()
@@ -224,6 +237,8 @@ _CHECKS: Final[dict[str, Callable[[datetime], tuple[State, str]]]] = {
     "clock": _check_clock,
     "Redis": _check_redis,
     "mail": _check_mail,
+    "new accounts": _check_sign_up,
+    "budget": _check_budget,
     "model": _check_model,
     "disk": _check_disk,
     "size": _check_size,

@@ -1,5 +1,6 @@
 """The daily token budget: reserved before a turn, settled after."""
 
+from contextvars import Context
 from dataclasses import asdict
 from datetime import timedelta
 from decimal import Decimal
@@ -7,13 +8,15 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from chat.conversations.services import MessageRefused
+from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.summaries import _Older, _write_summary
 from chat.conversations.titles import _save_title
 from chat.conversations.usage import REPLY_ALLOWANCE, list_days, note_usage
+from chat.jobs import count_tokens
 from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
@@ -49,6 +52,22 @@ def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
     assert (day.day, day.turns) == (JUNE.date(), 1)
     assert day.reserved_tokens == accepted.reply.reserved_tokens >= told // 4 + REPLY_ALLOWANCE
     assert (day.prompt_tokens, day.completion_tokens) == (0, 0)
+
+
+def test_site_without_tokens_left_begins_no_turn_of_anybody(as_trader, settings):
+    cache.clear()
+    accepted = send()
+    spent = accepted.reply.reserved_tokens
+    settings.SITE_DAILY_TOKEN_BUDGET = 3 * spent
+    assert Context().run(count_tokens, JUNE) == f"{spent:,} tokens today"
+
+    send()  # counted at once, not only by the job
+    with pytest.raises(TooMuchAsked, match="this site has for all its users"):
+        send(text="Hello " * 50)
+    assert UsageDay.objects.get().turns == 2
+    send(now=JUNE + DAY)
+    settings.SITE_DAILY_TOKEN_BUDGET = 0
+    send(text="Hello " * 50)
 
 
 def test_end_of_a_turn_counts_what_it_used_and_frees_the_rest(as_trader):
