@@ -15,10 +15,10 @@ BUDGETS: Final = {
     "config/lib/llm": 2100,
     "config/lib/work": 950,  # retention, mails that wait
     "config/lib/rest": 700,
-    "config/lib/edge": 900,  # a line for each request
+    "config/lib/edge": 1000,  # a line for each request; wrong passwords by device
     "config/lib/charts": 750,
     "config/lib/search": 700,
-    "config/lib/operations": 650,  # sizes, worker and backup in doctor
+    "config/lib/operations": 700,  # sizes, worker and backup in doctor
     "offline": 2600,
     "chat": 1300,
     "chat/turns": 1650,

@@ -35,6 +35,7 @@ CLOSED: Final = {
     "Order.verdict_code",
     "Deployment.halt_code",
     "VenueAccount.sealed_key",
+    "ApiToken.areas",
 }
 GROUPS: Final = ("support", "operations", "auditor", "superuser")
 WRITTEN: Final = {model for model in apps.get_models() if issubclass(model, OwnedModel)} - STAFFS_OWN

@@ -12,6 +12,7 @@ from chat.conversations.usage import get_daily_budget, get_day
 from chat.endings.export import iter_zip
 from chat.models import UsageDay
 from chat.parts import Json
+from config.lib.edge.second_factor import read_proof
 from config.lib.edge.streaming import stream_file
 from config.lib.paging import get_page
 from config.lib.rest.operations import read
@@ -51,6 +52,8 @@ class UsageSerializer(serializers.Serializer[Any]):
 
 
 class UsageView(ApiView):
+    areas = frozenset(("chats",))
+
     @read("list_usage", UsageSerializer, PageQuery)
     def get(self, **query: Any) -> Any:
         """Return the tokens left today, and the usage of each day."""
@@ -62,9 +65,11 @@ class UsageView(ApiView):
 
 
 class ExportView(ApiView):
+    areas = frozenset(("facts", "chats", "record", "agents"))
+
     @extend_schema(operation_id="export_everything", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest) -> HttpResponseBase:
         """Return one zip of JSON files with everything of yours; `schema.json` in it describes the others."""
         now = timezone.now()
-        parts = iter_zip(request.user.pk, now=now)
+        parts = iter_zip(request.user.pk, proof=read_proof(request), now=now)
         return stream_file(request._request, parts, content_type="application/zip", filename=f"keel-{now:%Y-%m-%d}.zip")

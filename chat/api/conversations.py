@@ -128,6 +128,7 @@ class HitsSerializer(serializers.Serializer[Any]):
 
 
 class ConversationViewSet(ApiViewSet):
+    areas = frozenset(("chats",))
     lookup_url_kwarg = "conversation_id"
 
     @read_page("list_conversations", ConversationSerializer, ConversationQuery)

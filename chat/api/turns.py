@@ -128,6 +128,7 @@ class MessageReplaced(StateConflict):
 
 
 class TurnsView(ApiView):
+    areas = frozenset(("chats",))
     max_body_bytes: ClassVar[int] = 1024 * 1024  # client libraries send the whole chat each time
 
     @extend_schema(

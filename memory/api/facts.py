@@ -108,6 +108,7 @@ FactsSerializer = define_answer("Facts", "All versions of a fact, oldest first."
 class FactViewSet(ApiViewSet):
     """Facts; the id of any version leads to the newest."""
 
+    areas = frozenset(("facts",))
     lookup_url_kwarg = "fact_id"
 
     @read_page("list_facts", FactSerializer, FactQuery)

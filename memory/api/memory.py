@@ -118,6 +118,7 @@ class PlaceWrittenSerializer(serializers.Serializer[Any]):
 
 
 class EventViewSet(ApiViewSet):
+    areas = frozenset(("facts",))
     lookup_url_kwarg = "event_id"
 
     @read_page("list_memory_events", EventSerializer)
@@ -129,6 +130,8 @@ class EventViewSet(ApiViewSet):
 
 
 class MemoryViewSet(ApiViewSet):
+    areas = frozenset(("facts",))
+
     @read("get_memory_block", BlockSerializer, BlockQuery)
     @action(detail=False)
     def block(self, assistant: str) -> Any:
@@ -167,6 +170,7 @@ class MemoryViewSet(ApiViewSet):
 
 
 class PlaceViewSet(ApiViewSet):
+    areas = frozenset(("facts",))
     lookup_url_kwarg = "place_id"
 
     @read("list_places", PlacesSerializer)

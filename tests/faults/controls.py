@@ -74,6 +74,7 @@ PIECES = {
     ("config/lib/proofs.py", "tests/config/lib/test_proofs.py"): [
         ("token that may only read", "if proof.door is Door.TOKEN and not proof.may_write:", "if False:"),
         ("reason of staff", "if proof.door is Door.STAFF and not proof.reason:", "if False:"),
+        ("recent sign-in", "if proof.door is Door.SESSION and not _is_fresh(proof.signed_in_at, now):", "if False:"),
         ("time of what a session showed", "shown_at is not None and shown_at > now", "shown_at is not None or now"),
     ],
     ("trading/record/deployments.py", "tests/trading/record/test_deployments.py"): [
@@ -95,6 +96,19 @@ PIECES = {
     ("config/lib/edge/mails.py", "tests/config/lib/edge/test_accounts.py"): [
         ("waiting mails encrypted", 'get_cipher("mail").encrypt(words.encode()).decode()', "words"),
         ("waiting mails of a user", "Mail(user=user, ", "Mail("),
+    ],
+    ("config/lib/edge/devices.py", "tests/config/lib/edge/test_devices.py"): [
+        ("wrong passwords by device and place", ":{device if is_known else get_ip(request)}", "")
+    ],
+    ("config/lib/admin.py", "tests/chat/test_admin.py -k acts_on_staff"): [
+        (
+            "staff as subjects of superusers alone",
+            "return bool(staff.is_superuser) or not users",
+            "return True or not users",
+        )
+    ],
+    ("config/lib/rest/views.py", "tests/matrix/test_doors.py -k tokens_of_their_areas"): [
+        ("areas of tokens", "if not token.opens(areas):", "if False:")
     ],
     # Prompt injection
     ("chat/tools/gate.py", "tests/chat/tools/test_gate_cases.py"): [

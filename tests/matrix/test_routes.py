@@ -17,6 +17,7 @@ from tests.matrix.chat import CHAT
 from tests.matrix.memory import MEMORY
 from tests.matrix.trading import TRADING
 from tests.strangers import Person
+from trading.models import TokenArea
 
 pytestmark = pytest.mark.django_db
 
@@ -24,6 +25,7 @@ CASES = {**CHAT, **TRADING, **MEMORY, **API_CASES}
 FOUND = {name: CASES.get(name) or (Case() if name in API else guess_case(entry)) for name, entry in OURS.items()}
 ROUTES = {name: case for name, case in sorted(FOUND.items()) if case is not None}
 PAGING = {"cursor", "limit"}
+OPEN_TO_EACH_TOKEN = {"api:trading:me", "api:schema", "api:nowhere"}
 PUBLIC = {name for name, case in ROUTES.items() if case.is_public}
 
 
@@ -132,6 +134,8 @@ def test_routes_of_the_api_stand_on_its_ground():
         assert issubclass(view, ApiView), name
         assert view.permission_classes == ApiView.permission_classes, name
         assert view.dispatch is ApiView.dispatch, name
+        assert view.areas or name in OPEN_TO_EACH_TOKEN, f"{name}: say in `areas` which tokens open it"
+        assert view.areas <= set(TokenArea.values), name
 
 
 def test_routes_tell_strangers_nothing(client, bob, watch):

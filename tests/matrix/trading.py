@@ -15,9 +15,19 @@ TRADING = {
         posts=({"tier": "expert", "user": "{user_id}"}, {"tier": "", "next": "/skills/{skill_id}/edit/"}, {"tier": "x"})
     ),
     "trading:add_token": Case(
-        posts=({"name": "{words}", "scope": "read", "days": "30", "id": "{token_id}", "user": "{user_id}"},)
+        posts=(
+            {
+                "name": "{words}",
+                "scope": "read",
+                "areas": "facts",
+                "days": "30",
+                "id": "{token_id}",
+                "user": "{user_id}",
+            },
+        )
     ),
     "trading:revoke_token": Case(),
+    "trading:revoke_tokens": Case(posts=({"id": "{token_id}", "user": "{user_id}"},)),
     "trading:theme": Case(posts=({"theme": "dark", "next": "/chat/{conversation_id}/"},), is_public=True),
     "trading:trades": Case(
         queries=(

@@ -1,6 +1,7 @@
 """Personal API tokens; call each function in its owner's scope."""
 
 import secrets
+from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -8,9 +9,9 @@ from uuid import UUID
 from config.lib.errors import DomainError, NotFound
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
-from config.lib.proofs import Proof, require_factor
+from config.lib.proofs import Proof, require_factor, require_sign_in
 from config.lib.text import one_line
-from trading.models import ApiToken, TokenScope
+from trading.models import ApiToken, TokenArea, TokenScope
 from trading.models.tokens import MAX_TOKEN_NAME, SECRET_BYTES, SECRET_SHOWN, USE_NOTED_EVERY, token_digest, token_text
 
 MAX_TOKENS: Final = 20
@@ -36,15 +37,24 @@ def find_token(token: str, *, now: datetime) -> ApiToken | None:
 
 
 def create_token(
-    *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, proof: Proof, now: datetime
+    *,
+    name: str,
+    scope: str = TokenScope.READ,
+    areas: Collection[str] = tuple(TokenArea),
+    expires_at: datetime | None = None,
+    proof: Proof,
+    now: datetime,
 ) -> tuple[ApiToken, str]:
     """Create a token; return its row and its secret text. Raises TokenRefused, ProofRefused."""
     require_factor(proof, now=now)
+    require_sign_in(proof, now=now)
     text = one_line(name)
     if not 0 < len(text) <= MAX_TOKEN_NAME:
         raise TokenRefused(f"A token needs a name of at most {MAX_TOKEN_NAME} characters.")
     if expires_at is not None and expires_at <= now:
         raise TokenRefused("A token must expire later than now.")
+    if not areas:
+        raise TokenRefused("A token needs an area.")
     owner = owner_id()
     lock_owner()  # or two at once could both be the last that is allowed
     if ApiToken.objects.live(now).count() >= MAX_TOKENS:
@@ -53,6 +63,7 @@ def create_token(
     row = ApiToken.objects.create(
         name=text,
         scope=scope,
+        areas=" ".join(area for area in TokenArea.values if area in areas),
         digest=token_digest(token),
         prefix=token_text(owner, secret[:SECRET_SHOWN]),
         created_at=now,
@@ -65,6 +76,11 @@ def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
     """Revoke a token; idempotent. Raises TokenNotFound."""
     ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True).update(revoked_at=now)
     return ApiToken.objects.filter(pk=token_id).first_or(TokenNotFound("There is no such token."))
+
+
+def revoke_all_tokens(*, now: datetime) -> int:
+    """Revoke all tokens of the owner; return their number."""
+    return ApiToken.objects.filter(revoked_at__isnull=True).update(revoked_at=now)
 
 
 def note_use(*, token: ApiToken, now: datetime) -> None:

@@ -52,5 +52,6 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
             "type": "http",
             "scheme": "bearer",
             "bearerFormat": "keel_...",
-            "description": "A personal token, made on the profile page. It reads, or reads and writes.",
+            "description": "A personal token, made on the profile page. It reads, or reads and writes, in its areas:"
+            " an operation names those that it needs.",
         }

@@ -59,6 +59,7 @@ class BacktestSerializer(ExactRowSerializer):
 
 
 class BacktestViewSet(ApiViewSet):
+    areas = frozenset(("agents",))
     lookup_url_kwarg = "run_id"
 
     @read_page("list_backtests", BacktestSerializer, BacktestQuery)

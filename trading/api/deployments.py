@@ -178,6 +178,7 @@ _COSTS: Final = ("tokens", "tokens_per_day", "model", "usd_per_day", "cached_usd
 
 
 class DeploymentViewSet(ApiViewSet):
+    areas = frozenset(("agents",))
     lookup_url_kwarg = "deployment_id"
 
     @read_page("list_deployments", DeploymentSerializer, DeploymentQuery)

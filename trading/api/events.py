@@ -70,6 +70,8 @@ class ExposedEventSerializer(MarketEventSerializer):
 
 
 class EventsView(ApiView):
+    areas = frozenset(("record",))
+
     @read("list_events", page_serializer(ExposedEventSerializer), EventQuery)
     def get(self, **query: Any) -> Any:
         """List upcoming events, with the exposure of a deployment.

@@ -87,6 +87,7 @@ class TradeFileSerializer(ValueSerializer):
 
 
 class ImportsView(ApiView):
+    areas = frozenset(("record",))
     max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
 
     @extend_schema(

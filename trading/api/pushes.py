@@ -183,6 +183,7 @@ class TickedSerializer(fields.ValueSerializer):
 class PushViewSet(ApiViewSet):
     """What another program's deployment did."""
 
+    areas = frozenset(("record",))
     lookup_url_kwarg = "deployment_id"
 
     @write("push_fills", PushedSerializer, FillsInput)

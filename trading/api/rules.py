@@ -36,6 +36,8 @@ RulesSerializer = define_answer("Rules", "The rules, newest first.", rules=RuleS
 
 
 class RulesView(ApiView):
+    areas = frozenset(("record",))
+
     @read("list_rules", RulesSerializer)
     def get(self) -> Any:
         """List the confirmed rules, with how the trades kept them."""

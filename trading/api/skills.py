@@ -171,6 +171,7 @@ class TemplateInput(InputSerializer):
 
 
 class SkillViewSet(ApiViewSet):
+    areas = frozenset(("agents",))
     lookup_url_kwarg = "skill_id"
 
     @read_page("list_skills", SkillSerializer, SkillQuery)
@@ -225,6 +226,7 @@ def _point_at_fields() -> Iterator[None]:
 
 
 class DraftViewSet(ApiViewSet):
+    areas = frozenset(("agents",))
     lookup_url_kwarg = "draft_id"
 
     @read_page("list_drafts", DraftSerializer)

@@ -188,6 +188,7 @@ def filter_trades(**query: Any) -> models.TradeQuerySet:
 
 
 class TradeViewSet(ApiViewSet):
+    areas = frozenset(("record",))
     lookup_url_kwarg = "trade_id"
 
     @read_page("list_trades", TradeSerializer, AllTradesQuery)

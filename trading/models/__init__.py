@@ -25,7 +25,7 @@ from trading.models.remarks import TradeRemark
 from trading.models.rules import RuleState, TradingRule, TradingRuleQuerySet
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
 from trading.models.staff import StaffEntry
-from trading.models.tokens import ApiToken, TokenScope
+from trading.models.tokens import ApiToken, TokenArea, TokenScope
 from trading.models.trades import (
     ExitKind,
     NoteStatus,
@@ -47,7 +47,7 @@ __all__ += ["OrderSide", "OrderState", "SystemPrompt", "Verdict", "WorkStatus"]
 __all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]
 __all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
 __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]
-__all__ += ["ApiToken", "StaffEntry", "TokenScope"]
+__all__ += ["ApiToken", "StaffEntry", "TokenArea", "TokenScope"]
 __all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
 __all__ += ["RuleState", "TradingRule", "TradingRuleQuerySet"]

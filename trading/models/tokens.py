@@ -1,6 +1,8 @@
 import re
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from hashlib import sha256
+from itertools import combinations
 from typing import Final, Self
 from uuid import uuid4
 
@@ -41,6 +43,21 @@ class TokenScope(models.TextChoices):
     WRITE = "write", "Read and write"
 
 
+class TokenArea(models.TextChoices):
+    """What an operation of the API is about; each viewset names its own (`ApiView.areas`)."""
+
+    FACTS = "facts", "Facts: what Keel knows of you"
+    CHATS = "chats", "Chats: they answer from all the rest, too"
+    RECORD = "record", "Record: trades, fills, imports, rules, events"
+    AGENTS = "agents", "Agents: skills, deployments, backtests"
+
+
+ALL_AREAS: Final = " ".join(TokenArea.values)
+_CHOICES: Final = [
+    " ".join(chosen) for count in range(1, len(TokenArea) + 1) for chosen in combinations(TokenArea.values, count)
+]
+
+
 class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
     def live(self, now: datetime) -> Self:
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
@@ -49,13 +66,14 @@ class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
 class ApiToken(OwnedModel):
     """A personal API token; only its digest is stored."""
 
-    frozen_columns = frozenset({"digest", "prefix", "scope", "created_at"})
+    frozen_columns = frozenset({"digest", "prefix", "scope", "areas", "created_at"})
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     name = models.CharField(max_length=MAX_TOKEN_NAME)
     digest = models.CharField(max_length=64)
     prefix = models.CharField(max_length=32)  # how the token begins
     scope = models.CharField(max_length=5, choices=TokenScope)
+    areas = models.CharField(max_length=40, default=ALL_AREAS)  # of TokenArea, in its order, with spaces between
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)  # up to an hour old, so that reading seldom writes
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
@@ -70,6 +88,7 @@ class ApiToken(OwnedModel):
         constraints = (
             models.UniqueConstraint(fields=("user", "digest"), name="api_token_digest_once"),
             models.CheckConstraint(condition=Q(scope__in=TokenScope.values), name="api_token_scope_known"),
+            models.CheckConstraint(condition=Q(areas__in=_CHOICES), name="api_token_areas_known"),
             models.CheckConstraint(condition=~Q(name=""), name="api_token_has_a_name"),
             models.CheckConstraint(
                 condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
@@ -83,6 +102,10 @@ class ApiToken(OwnedModel):
     @property
     def may_write(self) -> bool:
         return self.scope == TokenScope.WRITE
+
+    def opens(self, areas: Collection[str]) -> bool:
+        """Tell whether the token has all of these areas."""
+        return set(areas) <= set(self.areas.split())
 
     def is_expired(self, now: datetime) -> bool:
         return self.expires_at is not None and self.expires_at <= now

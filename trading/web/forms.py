@@ -11,7 +11,7 @@ from allauth.account.forms import SignupForm as AccountSignupForm
 from django import forms
 from django.http import HttpRequest, QueryDict
 
-from trading.models import ExperienceTier, TokenScope, Trader
+from trading.models import ExperienceTier, TokenArea, TokenScope, Trader
 from trading.models.tokens import MAX_TOKEN_NAME
 from trading.record.backtests import VOLUME_PCT
 from trading.record.deployments import STARTING_EQUITY_USD
@@ -62,6 +62,13 @@ class TokenForm(forms.Form):
         label="Name", max_length=MAX_TOKEN_NAME, help_text="What will use it, such as “My bot” or “Spreadsheet”."
     )
     scope = forms.ChoiceField(label="May", choices=TokenScope, initial=TokenScope.READ)
+    areas = forms.MultipleChoiceField(
+        label="Areas",
+        choices=TokenArea,
+        initial=TokenArea.values,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The export of everything needs all of them.",
+    )
     days = forms.ChoiceField(label="Works for", choices=DAYS, initial="90")
 
     def expires_at(self, now: datetime) -> datetime | None:

@@ -23,6 +23,7 @@ urlpatterns = [
     path("profile/tier/", account.set_tier, name="tier"),
     path("profile/tokens/", account.add_token, name="add_token"),
     path("profile/tokens/<uuid:token_id>/revoke/", account.end_token, name="revoke_token"),
+    path("profile/tokens/revoke/", account.end_all_tokens, name="revoke_tokens"),
     path("theme/", account.set_theme, name="theme"),
     path("trades/", ledger.show_trades, name="trades"),
     path("trades/ask/", asking.ask_record, name="ask"),

@@ -1,12 +1,13 @@
 """The schema of the API and its docs page."""
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from rest_framework.response import Response
 
@@ -96,6 +97,14 @@ def build_example(schema: dict[str, Any], schemas: dict[str, Any], name: str = "
 def _describe_api() -> dict[str, object]:
     schema: dict[str, object] = SchemaGenerator().get_schema(None, public=True)  # type: ignore[no-untyped-call]
     return schema
+
+
+class AreaSchema(AutoSchema):
+    """Describes which areas a token needs for an operation."""
+
+    def get_auth(self) -> list[dict[str, list[str]]]:
+        areas = sorted(cast("ApiView", self.view).areas)
+        return [{name: areas if name == "token" else [] for name in way} for way in super().get_auth()]
 
 
 class SchemaView(ApiView):

@@ -8,6 +8,7 @@ To add a resource (`memory/api/facts.py` is an example):
    clock, calls one function and returns a value. A read runs inside `owned(request.user)`, a write inside
    `owned_tx(request.user)`. A method that calls a model or a venue has `@extend_schema` instead and opens `owned_tx`
    itself. The generator of a streaming answer runs after the view has returned, so it opens its own scope.
+   Its `areas` say which tokens open it.
 2. In `<app>/api/urls.py`: a line of its router.
 3. In `tests/matrix/api.py`: a `Case` of each address that takes data or parameters. Its answers must fit the schema.
 
@@ -101,12 +102,21 @@ class ApiRequest(Request):
 
 
 class ScopeAllows(BasePermission):
-    """The permission of tokens and sessions: read-only tokens never write."""
+    """The permission of tokens and sessions: read-only tokens never write, and each opens its areas alone."""
 
     message = "This token may only read."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        return request.method in SAFE_METHODS or request.auth is None or bool(getattr(request.auth, "may_write", False))
+        token: Any = request.auth
+        if token is None:
+            return True
+        areas = cast("ApiView", view).areas
+        if not token.opens(areas):
+            self.message = (
+                f"This token does not open: {', '.join(sorted(areas))}. Make another one on the profile page."
+            )
+            return False
+        return request.method in SAFE_METHODS or bool(token.may_write)
 
 
 class PerMinute(BaseThrottle):
@@ -152,6 +162,7 @@ class ApiView(APIView):
     metadata_class = None
     http_method_names: list[str] = ["get", "head", "post", "put", "patch", "delete"]  # noqa: RUF012  as the base has it
     max_body_bytes: ClassVar[int] = 64 * 1024
+    areas: ClassVar[frozenset[str]] = frozenset()  # a token needs all of them; none: each token opens it
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Answer and render in the owner's scope, in UTC."""

@@ -56,6 +56,7 @@ def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
 
 def test_site_without_tokens_left_begins_no_turn_of_anybody(as_trader, settings):
     cache.clear()
+    settings.TURNS_PER_USER = 10
     accepted = send()
     spent = accepted.reply.reserved_tokens
     settings.SITE_DAILY_TOKEN_BUDGET = 3 * spent

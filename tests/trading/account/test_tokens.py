@@ -13,7 +13,7 @@ from config.lib.owned import ScopeError
 from config.lib.proofs import OPERATOR, Door, Proof, SecondFactorNeeded
 from tests.factories.memory import HOUR
 from tests.factories.trading import TraderFactory
-from tests.owners import open_data
+from tests.owners import as_owner, open_data
 from tests.tables import each_case
 from tests.trading.browsing import Browser, assert_shows, browser_of_trader
 from trading.account.tokens import MAX_TOKENS, TokenRefused, create_token, list_tokens, revoke_token
@@ -59,7 +59,8 @@ def test_token_is_kept_as_a_digest_only_under_a_name_of_one_clean_line(as_trader
 
 
 @each_case(
-    "fields", [{"name": ""}, {"name": " \n"}, {"name": "x" * 61}, {"expires_at": NOW}, {"expires_at": NOW - HOUR}]
+    "fields",
+    [{"areas": ()}, {"name": ""}, {"name": " \n"}, {"name": "x" * 61}, {"expires_at": NOW}, {"expires_at": NOW - HOUR}],
 )
 def test_token_that_makes_no_sense_is_refused(as_trader, fields):
     with pytest.raises(TokenRefused):
@@ -100,11 +101,11 @@ def test_revoked_token_stays_revoked_as_of_then(as_trader):
 def test_token_digest_and_prefix_never_change_and_the_database_refuses_what_makes_no_sense(as_trader):
     create_token(name="bot", proof=OPERATOR, now=NOW)
 
-    for column in ("digest", "prefix", "scope", "created_at"):
+    for column in ("digest", "prefix", "scope", "areas", "created_at"):
         with pytest.raises(ScopeError):
             ApiToken.objects.update(**{column: "write"})
     row = {"name": "bot", "digest": "d", "prefix": "p", "scope": "read", "created_at": NOW}
-    for fields in ({"scope": "admin"}, {"name": ""}, {"expires_at": NOW}):
+    for fields in ({"scope": "admin"}, {"areas": ""}, {"areas": "chats facts"}, {"name": ""}, {"expires_at": NOW}):
         with pytest.raises(IntegrityError), transaction.atomic():
             ApiToken.objects.create(**row | fields)
 
@@ -215,7 +216,7 @@ def test_reading_with_a_token_takes_one_query_and_no_lock(make, django_assert_nu
 
 
 def test_page_shows_a_new_token_once(client, trader):
-    made = client.post("/profile/tokens/", {"name": "My <bot>", "scope": "write", "days": "30"})
+    made = client.post("/profile/tokens/", {"name": "My <bot>", "scope": "write", "areas": ["record"], "days": "30"})
     later = client.get("/profile/").content.decode()
 
     assert made.status_code == 201
@@ -226,13 +227,14 @@ def test_page_shows_a_new_token_once(client, trader):
     assert "My &lt;bot&gt;" in later
     row = list_tokens()[0]
     assert f"{row.prefix}…" in later
-    assert (row.scope, row.expires_at) == ("write", NOW + timedelta(days=30))
+    assert (row.scope, row.areas, row.expires_at) == ("write", "record", NOW + timedelta(days=30))
 
 
 def test_page_makes_a_token_without_an_end_and_refuses_one_that_makes_no_sense(client):
     for data in (
         {},
-        {"name": "\u200b", "scope": "read", "days": "30"},
+        {"name": "\u200b", "scope": "read", "areas": ["facts"], "days": "30"},
+        {"name": "bot", "scope": "read", "areas": [], "days": "30"},
         {"name": "bot", "scope": "admin", "days": "31"},
     ):
         response = client.post("/profile/tokens/", data)
@@ -240,7 +242,7 @@ def test_page_makes_a_token_without_an_end_and_refuses_one_that_makes_no_sense(c
         assert list_tokens() == []
         assert "error" in response.content.decode()
 
-    client.post("/profile/tokens/", {"name": "bot", "scope": "read", "days": "never"})
+    client.post("/profile/tokens/", {"name": "bot", "scope": "read", "areas": ["facts"], "days": "never"})
     assert list_tokens()[0].expires_at is None
 
 
@@ -261,6 +263,48 @@ def test_page_shows_the_state_of_each_token_and_revokes_one(client, make):
     make(name="short", expires_at=NOW + timedelta(minutes=1))
     with time_machine.travel(NOW + HOUR, tick=False):
         assert_shows(client.get("/profile/"), "never used · until it is revoked", "never used · expired 12:01")
+
+
+def test_page_revokes_all_tokens_of_its_owner_with_one_click(client, make, stranger):
+    tokens = [make(name=f"{number}") for number in range(2)]
+    theirs = as_owner(stranger, lambda: create_token(name="theirs", proof=OPERATOR, now=NOW)[1])
+
+    response = client.post("/profile/tokens/revoke/")
+
+    assert response.url == "/profile/#tokens"
+    assert [ask(token).status_code for token in [*tokens, theirs]] == [401, 401, 200]
+    assert "Ended: 2 tokens." in client.get("/profile/").content.decode()
+
+
+def test_page_asks_a_session_that_signed_in_long_ago_for_the_password_first(client, trader, clock):
+    clock.shift(timedelta(minutes=6))
+    fields = {"name": "bot", "scope": "read", "areas": ["facts"], "days": "30"}
+    trader.set_password("a long and quiet night")
+    trader.save()
+    client.force_login(trader, signs_in=False)
+
+    response = client.post("/profile/tokens/", fields)
+    assert response.url == "/accounts/reauthenticate/?next=%2Fprofile%2F%23tokens"
+    assert list_tokens() == []
+
+    client.post("/accounts/reauthenticate/", {"password": "a long and quiet night"})
+    assert client.post("/profile/tokens/", fields).status_code == 201
+
+
+def test_changed_password_leads_to_the_tokens(client, trader, make):
+    make(name="old bot")
+    trader.set_password("a long and quiet night")
+    trader.save()
+    client.force_login(trader)
+
+    fields = {
+        "oldpassword": "a long and quiet night",
+        "password1": "a-harbour-in-the-north-9",
+        "password2": "a-harbour-in-the-north-9",
+    }
+    response = client.post("/accounts/password/change/", fields, follow=True)
+
+    assert_shows(response, "Tokens for the API work on", "old bot", "Revoke all")
 
 
 # --- In the admin ---
@@ -290,3 +334,10 @@ def test_staff_look_at_tokens_never_at_their_digests_and_revoke_one_if_they_may(
     for browser, status in ((looks, 200), (changes, 401)):
         browser.post(changelist, {"action": "revoke", **sent})
         assert ask(token).status_code == status
+
+
+def test_description_of_the_api_tells_which_areas_an_operation_needs(client):
+    described = client.get("/api/schema/").json()
+
+    assert {"token": []} in described["paths"]["/api/me/"]["get"]["security"]
+    assert {"token": ["facts"]} in described["paths"]["/api/facts/"]["get"]["security"]

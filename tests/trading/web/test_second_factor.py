@@ -52,7 +52,9 @@ def pause_over_api(client, deployment, **headers):
 
 
 def make_token(client, deployment):
-    return client.post(reverse("trading:add_token"), {"name": "bot", "scope": "write", "days": "90"})
+    return client.post(
+        reverse("trading:add_token"), {"name": "bot", "scope": "write", "areas": ["agents"], "days": "90"}
+    )
 
 
 def deploy(client, deployment):

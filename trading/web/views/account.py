@@ -14,11 +14,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from config.lib.edge.second_factor import read_proof
+from config.lib.figures import format_count
 from config.lib.lists import ListForm
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_act, owned_form, owned_page
 from trading.account.services import TierUnknown, choose_tier, list_entries, list_new_entries, mark_entries_seen
-from trading.account.tokens import TokenRefused, create_token, list_tokens, revoke_token
+from trading.account.tokens import TokenRefused, create_token, list_tokens, revoke_all_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
 
@@ -86,6 +87,7 @@ def add_token(request: AuthedRequest) -> HttpResponse:
             row, token = create_token(
                 name=form.cleaned_data["name"],
                 scope=form.cleaned_data["scope"],
+                areas=form.cleaned_data["areas"],
                 expires_at=form.expires_at(now),
                 proof=read_proof(request, page=f"{reverse('trading:profile')}#tokens"),
                 now=now,
@@ -102,6 +104,15 @@ def end_token(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     with owned_tx(request.user):
         token = revoke_token(token_id=token_id, now=timezone.now())
     messages.success(request, f"The token “{token.name}” opens nothing any more.")
+    return redirect(f"{reverse('trading:profile')}#tokens")
+
+
+@owned_act
+def end_all_tokens(request: AuthedRequest) -> HttpResponse:
+    """End all tokens."""
+    with owned_tx(request.user):
+        ended = revoke_all_tokens(now=timezone.now())
+    messages.success(request, f"Ended: {format_count(ended, 'token')}. No program gets in with one any more.")
     return redirect(f"{reverse('trading:profile')}#tokens")
 
 

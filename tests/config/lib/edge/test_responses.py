@@ -47,14 +47,14 @@ def break_database(monkeypatch, cause=None, kind=OperationalError):
 
 
 def add_token(client):
-    return client.post(reverse("trading:add_token"), {"name": "x", "scope": "read", "days": "30"})
+    return client.post(reverse("trading:add_token"), {"name": "x", "scope": "read", "areas": "facts", "days": "30"})
 
 
 def test_outage_gives_back_what_was_typed_but_no_secret(patient, monkeypatch):
     break_database(monkeypatch)
     typed = {"name": "My bot's <token>", "scope": "read", "password": "canary-1", "csrfmiddlewaretoken": "canary-2"}
 
-    answer = patient.post(reverse("trading:add_token"), {**typed, "days": "30"})
+    answer = patient.post(reverse("trading:add_token"), {**typed, "areas": "facts", "days": "30"})
 
     text = answer.content.decode()
     assert (answer.status_code, answer["Retry-After"], answer["Cache-Control"]) == (503, "30", "no-store")

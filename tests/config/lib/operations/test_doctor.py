@@ -64,6 +64,14 @@ def test_doctor_names_stores_that_are_away_and_what_a_public_site_lacks(settings
     assert later["keys"] == ("fail", "METRICS_TOKEN needs prometheus_client: install keel[metrics].")
 
 
+def test_doctor_names_open_registration_and_a_missing_budget_of_a_public_site(settings):
+    settings.IS_LOCAL, settings.SIGN_UP, settings.SITE_DAILY_TOKEN_BUDGET = False, "open", 0
+    assert [examine(name)[0] for name in ("new accounts", "budget")] == ["warn", "warn"]
+
+    settings.SIGN_UP, settings.SITE_DAILY_TOKEN_BUDGET = "closed", 5_000_000
+    assert [examine(name)[0] for name in ("new accounts", "budget")] == ["ok", "ok"]
+
+
 def test_doctor_names_a_model_that_cannot_be_reached(settings, monkeypatch):
     settings.CHAT_AGENT_MODEL = "openai/local"
     monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{free_port()}/v1")
