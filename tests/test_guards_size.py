@@ -10,7 +10,7 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 750,
-    "config/lib": 2330,  # proofs that a door passes on
+    "config/lib": 2440,  # proofs that a door passes on; migrations beside a site
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 950,  # retention, mails that wait
