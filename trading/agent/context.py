@@ -35,6 +35,7 @@ from trading.market.queries import Overview, build_overview, find_marks, list_ev
 from trading.market.tape import InstantTape, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record import past
+from trading.record.decisions import digest_prompt
 from trading.record.deployment_queries import find_last_decision
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import TradeFilter, list_equity, list_last_closed, list_open, utc_midnight
@@ -97,6 +98,15 @@ def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionN
     """Return a tick's prompt; equal arguments give equal bytes."""
     simulated = [seen.symbol for seen in inputs.overviews if seen.is_simulated]
     return AgentPrompt(system_segments(payload, note), assemble_context(inputs), note.pk if note else None, simulated)
+
+
+def restore_context(decision: DecisionSnapshot) -> DecisionSnapshot:
+    """Write the context of a decision that keeps none again from the record, if it comes out the same to a byte."""
+    if decision.packed is None and decision.prompt_sha256:
+        again = preview_prompt(decision.deployment, at=decision.tick_at).context
+        if digest_prompt(decision.system_prompt, again) == decision.prompt_sha256:
+            decision.written_again = again
+    return decision
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:

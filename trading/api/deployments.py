@@ -224,7 +224,7 @@ class DeploymentViewSet(ApiViewSet):
     @action(detail=True, url_path="decisions/<int:tick>")
     def decision(self, deployment_id: UUID, tick: int) -> DecisionSnapshot:
         """Return all that the agent saw and did at a tick."""
-        return get_decision(deployment_id, tick)
+        return context.restore_context(get_decision(deployment_id, tick))
 
     @read_page("list_equity", EquitySerializer, EquityQuery)
     @action(detail=True)

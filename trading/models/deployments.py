@@ -266,6 +266,7 @@ class DecisionSnapshot(OwnedModel):
     cost_usd = amount_column(default=0)
 
     archived_as: ClassVar[Mapping[str, str]] = {"packed": "context"}
+    written_again = ""
 
     class Meta(OwnedModel.Meta):
         db_table = "decision_snapshots"
@@ -286,12 +287,10 @@ class DecisionSnapshot(OwnedModel):
 
     @property
     def context(self) -> str:
-        """The agent's user message, empty if it is not kept."""
-        return (
-            ""
-            if self.packed is None
-            else unpack_text(bytes(self.packed), self.packed_with.context if self.packed_with else "")
-        )
+        """The agent's user message; empty if it is not kept and was not `written_again`."""
+        if self.packed is None:
+            return self.written_again
+        return unpack_text(bytes(self.packed), self.packed_with.context if self.packed_with else "")
 
 
 class Order(OwnedModel):

@@ -43,7 +43,7 @@ class DecisionNotFound(NotFound):
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     """Return a decision, also of a backtest. Raises DeploymentNotFound, DecisionNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
-    rows = DecisionSnapshot.objects.select_related("system", "packed_with")
+    rows = DecisionSnapshot.objects.select_related("system", "packed_with", "deployment__version", "deployment__skill")
     return rows.filter(deployment=deployment, tick=tick).first_or(DecisionNotFound("There is no such decision."))
 
 
@@ -71,8 +71,13 @@ def find_neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int
     return before, ticks.filter(tick__gt=decision.tick).order_by("tick").first()
 
 
-def keep_prompt(decision: DecisionSnapshot, system: str, context: str, before: KeptPrompt | None) -> KeptPrompt:
-    """Give a decision that is about to be stored its prompt; return what the next one is kept with."""
+def keep_prompt(
+    decision: DecisionSnapshot, system: str, context: str, before: KeptPrompt | None, *, with_context: bool = True
+) -> KeptPrompt:
+    """Give a decision that is about to be stored its prompt; return what the next one is kept with.
+
+    Without its context it keeps the digest, by which `restore_context` of the agent knows what it writes again.
+    """
     decision.prompt_sha256 = digest_prompt(system, context)
     if before is None or before.system.text != system:
         sha256 = hashlib.sha256(system.encode()).hexdigest()
@@ -81,6 +86,8 @@ def keep_prompt(decision: DecisionSnapshot, system: str, context: str, before: K
         )
     else:
         decision.system = before.system
+    if not with_context:
+        return KeptPrompt(decision.system, decision, "")
     if before is None or decision.tick >= before.key.tick + KEY_EVERY:
         decision.packed = pack_text(context)
         return KeptPrompt(decision.system, decision, context)

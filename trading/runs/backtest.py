@@ -107,7 +107,9 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
     with ExitStack() as stack:
         models = [settings.OFFLINE_MODEL] if run.by_rules else list_agent_models(payload)
         ask = ask or stack.enter_context(model_client(models))
-        ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
+        ticker = Ticker(
+            deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs, keeps_contexts=not run.by_rules
+        )
         for played, at in play_instants(ticker, left, payload, clock=clock, reflects=run.reflects):
             number, now = len(instants) - len(left) + played, clock()
             if told_at is None or now - told_at >= PROGRESS_EVERY or number == len(instants):

@@ -82,6 +82,7 @@ class _Carried:
     last_decision: models.DecisionSnapshot | None
     note: models.ReflectionNote | None
     kept: KeptPrompt | None
+    keeps_contexts: bool
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
 
@@ -90,10 +91,18 @@ class Ticker:
     """Runs a deployment's ticks on paper, in own scopes."""
 
     def __init__(
-        self, deployment_id: UUID, *, user_id: int, ask: Ask, tape: Tape = STORED, costs: Costs = ON_PAPER
+        self,
+        deployment_id: UUID,
+        *,
+        user_id: int,
+        ask: Ask,
+        tape: Tape = STORED,
+        costs: Costs = ON_PAPER,
+        keeps_contexts: bool = True,
     ) -> None:
         self.deployment_id, self.user_id = deployment_id, user_id
         self._ask, self._tape, self._costs = ask, tape, costs
+        self._keeps_contexts = keeps_contexts  # what no model has read is written again from the record
         self._carried: tuple[int, _Carried] | None = None  # after which tick
 
     def tick(self, at: datetime) -> Ticked:
@@ -171,7 +180,9 @@ class Ticker:
             return self._carried[1]
         ledger, closed = Ledger.load(deployment, tick), read_closed(deployment.pk, payload)
         last = find_last_decision(deployment)
-        return _Carried(ledger, closed, last, find_active_note(deployment), find_kept_prompt(last))
+        return _Carried(
+            ledger, closed, last, find_active_note(deployment), find_kept_prompt(last), self._keeps_contexts
+        )
 
 
 def _restore_broker(deployment: models.Deployment, costs: Costs) -> PaperBroker:
@@ -274,7 +285,9 @@ def _act_on_decision(
         output_tokens=decision.output_tokens,
         cost_usd=decision.cost_usd,
     )
-    carried.kept = keep_prompt(snapshot, prompt.system, prompt.context, carried.kept)
+    carried.kept = keep_prompt(
+        snapshot, prompt.system, prompt.context, carried.kept, with_context=carried.keeps_contexts
+    )
     snapshot.save(force_insert=True)
     if decision.order is not None:
         order = models.Order.objects.create(

@@ -261,7 +261,7 @@ def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
     refused = {"verdict": "refused", "verdict_code": "R3_POSITION_CAP", "verdict_text": "Too large\n## Portfolio"}
     DecisionSnapshotFactory(deployment=deployment, tick=2, tick_at=MAY - HOUR, proposal={}, **refused)
     deployment.halt_code, deployment.halted_until = "R6_DAILY_LOSS_HALT", MAY + HOUR
-    note = ReflectionNoteFactory(deployment=deployment)
+    note = ReflectionNoteFactory(deployment=deployment, generated_at=MAY - HOUR)
 
     prompt = preview_prompt(deployment, at=MAY)
 

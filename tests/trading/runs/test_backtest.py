@@ -19,9 +19,10 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from tests.trading.ticking import Script, at, long, make_deployment, numbers, offline, run_due, store_prices, store_walk
-from trading.agent.context import preview_prompt
+from trading.agent.context import preview_prompt, restore_context
 from trading.models import (
     BacktestRun,
+    Bar,
     DecisionSnapshot,
     Deployment,
     EquityPoint,
@@ -31,6 +32,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.record.backtests import cancel_backtest, list_backtests_to_run
+from trading.record.decisions import digest_prompt
 from trading.reviews.reflection import reflect_if_due
 from trading.runs.backtest import NO_BARS, run_backtest, schedule_instants
 from trading.skills.schemas import Schedule
@@ -104,11 +106,10 @@ def test_equal_inputs_give_byte_equal_prompts_in_a_backtest_and_in_a_live_paper_
     assert {verdict for *_, verdict, _ in seen} >= {"none", "accepted"}
     assert Trade.objects.filter(deployment=live, status="closed").count() > 3
     for made in Deployment.objects.select_related("skill", "version"):
-        stored = {
-            one.tick_at: (one.system_prompt, one.context) for one in DecisionSnapshot.objects.filter(deployment=made)
-        }
-        again = {moment: preview_prompt(made, at=moment) for moment in stored}
-        assert {moment: (prompt.system, prompt.context) for moment, prompt in again.items()} == stored
+        for decision in DecisionSnapshot.objects.filter(deployment=made):
+            again = preview_prompt(made, at=decision.tick_at)
+            assert digest_prompt(again.system, again.context) == decision.prompt_sha256
+            assert decision.context == again.context
 
 
 # --- The strategy's own lines ---
@@ -133,6 +134,11 @@ def test_backtest_by_rules_asks_the_rule_based_model(as_trader, settings):
     assert play(run_id, ask=None) == WorkStatus.DONE
 
     assert set(DecisionSnapshot.objects.values_list("model", flat=True)) == {"offline/keel"}
+    decision = DecisionSnapshot.objects.get(tick=10)
+    assert (decision.packed, decision.context) == (None, "")
+    assert restore_context(decision).context.endswith(f"Now: {at(10):%Y-%m-%dT%H:%M} UTC\n")
+    Bar.objects.update(volume=1)
+    assert restore_context(DecisionSnapshot.objects.get(tick=10)).context == "", "the agent saw other bars"
 
 
 # --- Money ---

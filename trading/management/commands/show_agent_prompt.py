@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand
-from trading.agent.context import preview_prompt
+from trading.agent.context import preview_prompt, restore_context
 from trading.ledger.services import get_deployment
 from trading.management.arguments import instant_argument
 from trading.management.owners import add_optional_user_argument, find_owner
@@ -30,7 +30,7 @@ class Command(KeelCommand):
         with owned(find_owner(deployment, email=user)):
             sent = DecisionSnapshot.objects.filter(deployment=deployment, tick_at=at).first()
             if sent is not None:
-                system, context = sent.system_prompt, sent.context
+                system, context = sent.system_prompt, restore_context(sent).context
             else:
                 prompt = preview_prompt(get_deployment(deployment), at=at)
                 system, context = prompt.system, prompt.context

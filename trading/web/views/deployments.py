@@ -5,7 +5,6 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_safe
 from config.lib.edge.second_factor import read_proof
 from config.lib.owned import owned, owned_tx
 from config.lib.web import AuthedRequest, or_404, owned_act, owned_page
-from trading.agent.context import preview_prompt
+from trading.agent.context import preview_prompt, restore_context
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.ledger.services import get_deployment
 from trading.models import UNFINISHED, BrokerKind, CommandKind, Deployment, DeploymentCommand, Order
@@ -174,7 +173,7 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision as stored: prompt, steps and verdict."""
     shown = get_deployment(deployment_id, or_backtest=True)
-    found = decisions.get_decision(deployment_id, tick)
+    found = restore_context(decisions.get_decision(deployment_id, tick))
     before, after = decisions.find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
@@ -186,7 +185,6 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
         "orders": Order.objects.filter(snapshot=found).order_by("proposed_at", "id"),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
         "context": context_parts(found.context),
-        "context_days": settings.KEEP_DAYS["contexts"],
         "before": before,
         "after": after,
     }
