@@ -95,7 +95,7 @@ PIECES = {
     ],
     ("config/lib/edge/mails.py", "tests/config/lib/edge/test_accounts.py"): [
         ("waiting mails encrypted", 'get_cipher("mail").encrypt(words.encode()).decode()', "words"),
-        ("waiting mails of a user", "Mail(user=user, ", "Mail("),
+        ("waiting mails of a user", "Mail(user_id=user_id, ", "Mail("),
     ],
     ("config/lib/edge/devices.py", "tests/config/lib/edge/test_devices.py"): [
         ("wrong passwords by device and place", ":{device if is_known else get_ip(request)}", "")

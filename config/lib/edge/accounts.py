@@ -31,4 +31,4 @@ class AccountAdapter(DeviceAdapter):
         site = {"request": request, "email": email, "current_site": get_current_site(request)}
         context = {**site, **context, "can_sign_up": self.is_open_for_signup(request)}
         user = context.get("user") or next(iter(filter_users_by_email(email)), None)
-        keep_mail(self.render_mail(template_prefix, email, context), user=user, now=timezone.now())
+        keep_mail(self.render_mail(template_prefix, email, context), user_id=user and user.pk, now=timezone.now())

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cryptography.fernet import InvalidToken
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.mail import EmailMessage
 
 from config.lib.edge.second_factor import get_cipher
@@ -24,14 +23,14 @@ class MailNotSent(DomainError):
     """The mail server is away, silent or refuses the mail, or SECRET_KEY is another one now."""
 
 
-def keep_mail(message: EmailMessage, *, user: AbstractBaseUser | None, now: datetime) -> None:
-    """Keep a plain mail until the worker has sent it; `user` owns it, if the address is of one."""
+def keep_mail(message: EmailMessage, *, user_id: int | None, now: datetime) -> None:
+    """Keep a plain mail until the worker has sent it; the user owns it, if the address is of one."""
     words = json.dumps([message.subject, message.body, message.to])
     sealed = get_cipher("mail").encrypt(words.encode()).decode()
-    mail = Mail(user=user, sealed=sealed, created_at=now, lease_until=now)
+    mail = Mail(user_id=user_id, sealed=sealed, created_at=now, lease_until=now)
     with system_tx("a mail is kept"):
         mail.save()
-        defer(SEND, Key(user.pk if user else 0, mail.pk))
+        defer(SEND, Key(user_id or 0, mail.pk))
 
 
 def list_waiting(now: datetime) -> list[Key]:
