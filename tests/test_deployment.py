@@ -50,7 +50,9 @@ def test_requests_and_turns_end_within_the_grace_that_the_manual_promises():
 def test_service_of_ours_is_confined_waits_and_has_known_settings(name):
     service = SERVICES[name]
 
-    assert set(service["environment"]) <= LISTED
+    assert set(service["environment"]) - {"POSTGRES_PASSWORD"} <= LISTED
+    # Its file has the superuser's password, too, which must not come with it.
+    assert (service["env_file"], service["environment"]["POSTGRES_PASSWORD"]) == (".env", "")
     assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
     assert seconds(service["stop_grace_period"]) > GRACE_SECONDS
     assert service["environment"]["DATABASE_URL"].startswith("postgresql://keel:")
