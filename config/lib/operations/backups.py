@@ -101,6 +101,9 @@ def _read_manifest(path: Path) -> Manifest:
                     raise BackupRefused(f"The backup is damaged: the checksum of {name} does not fit.")
     except (BadZipFile, EOFError, KeyError, TypeError, ValueError, zlib.error) as error:
         raise BackupRefused(f"{path.name} is no backup of Keel, or it is damaged.") from error
+    except OSError as error:
+        why = f"{path} cannot be read: {error.strerror}."
+        raise BackupRefused(f"{why} `restore - < FILE` takes it from standard input.") from error
     return manifest
 
 
@@ -143,6 +146,7 @@ def _make_folder() -> Iterator[Path]:
 def _dump_sqlite(archive: ZipFile) -> Manifest:
     with _make_folder() as folder:
         path = folder / _FILE
+        path.touch(0o600)
         with connection.cursor() as cursor:
             cursor.execute("VACUUM INTO %s", [str(path)])
         with closing(sqlite3.connect(path)) as copy:

@@ -5,6 +5,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import psycopg
@@ -198,6 +200,21 @@ def test_restore_of_another_file_is_refused(content, tmp_path):
         restore_backup(tmp_path / "x.zip", replace=True)
 
 
+@pytest.mark.sqlite
+def test_copy_of_the_database_is_for_its_owner_alone(tmp_path, monkeypatch):
+    modes = []
+
+    def note(archive, name, chunks):
+        (folder,) = Path(connection.settings_dict["NAME"]).parent.glob(".backup-*")
+        modes.extend(path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir()))
+        return ""
+
+    monkeypatch.setattr("config.lib.operations.backups._write_entry", note)
+    write_backup(tmp_path / "backup.zip", now=timezone.now())
+
+    assert modes == [0o700, 0o600]
+
+
 def test_backup_that_fails_leaves_neither_an_archive_nor_a_part(tmp_path, monkeypatch):
     archive = tmp_path / "backup.zip"
     archive.write_bytes(b"yesterday's")
@@ -210,7 +227,7 @@ def test_backup_that_fails_leaves_neither_an_archive_nor_a_part(tmp_path, monkey
     assert archive.read_bytes() == b"yesterday's"
 
 
-def test_commands_name_tables_and_rows_and_refuse_a_missing_file(bob, tmp_path, capsys):
+def test_commands_name_tables_and_rows_and_refuse_what_they_cannot_read(bob, tmp_path, capsys, monkeypatch):
     archive, rows = tmp_path / "backup.zip", sum(map(len, read_tables().values()))
     call_command("backup", str(archive), json=True)
     written = json.loads(capsys.readouterr().out)
@@ -222,5 +239,10 @@ def test_commands_name_tables_and_rows_and_refuse_a_missing_file(bob, tmp_path, 
         call_command("restore", str(archive))
     call_command("restore", str(archive), replace=True)
     assert f"{written['rows']:,} rows" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="no file"):
-        call_command("restore", str(tmp_path / "nowhere.zip"))
+    with archive.open("rb") as file, monkeypatch.context() as patched:
+        patched.setattr("sys.stdin", SimpleNamespace(buffer=file))
+        call_command("restore", "-", replace=True)
+    assert f"{written['rows']:,} rows" in capsys.readouterr().out
+    for path, why in ((tmp_path / "nowhere.zip", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(CommandError, match=rf"cannot be read: {why}.*`restore - < FILE` takes it"):
+            call_command("restore", str(path))
