@@ -112,6 +112,21 @@ class PositionForm(forms.Form):
             raise forms.ValidationError(f"{error}.") from error
 
 
+class _Unshown:
+    """A widget that shows nothing of what was typed: a page that refuses a key must not hold it."""
+
+    def format_value(self, value: object) -> None:
+        return None
+
+
+class SecretInput(_Unshown, forms.TextInput):
+    """One line."""
+
+
+class SecretText(_Unshown, forms.Textarea):
+    """Several lines, as keys in PEM have."""
+
+
 class AccountForm(forms.Form):
     venue = forms.ChoiceField(label="Venue", choices=[(key, source.label) for key, source in SOURCES.items()])
     name = forms.CharField(label="Name of the account", required=False, max_length=20, help_text=ACCOUNT_HELP)
@@ -119,15 +134,21 @@ class AccountForm(forms.Form):
         label="Address", required=False, max_length=64, help_text="Hyperliquid alone: the public one, 0x and 40 digits."
     )
     key = forms.CharField(
-        label="API key", required=False, max_length=MAX_SECRET, widget=forms.TextInput(attrs={"autocomplete": "off"})
+        label="API key", required=False, max_length=MAX_SECRET, widget=SecretInput(attrs={"autocomplete": "off"})
     )
     secret = forms.CharField(
         label="Secret",
         required=False,
         max_length=MAX_SECRET,
-        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}),
+        widget=SecretText(attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}),
     )
-    password = forms.CharField(label="Passphrase", required=False, max_length=200, help_text="OKX and Bitget alone.")
+    password = forms.CharField(
+        label="Passphrase",
+        required=False,
+        max_length=200,
+        help_text="OKX and Bitget alone.",
+        widget=SecretInput(attrs={"autocomplete": "off"}),
+    )
     markets = forms.CharField(
         label="Markets", required=False, max_length=1500, help_text="Binance alone, such as BTCUSDT, ETHUSDT."
     )
