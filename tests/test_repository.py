@@ -12,6 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from tests.source import code
 from tests.tables import each_case
 
 ROOT = Path(__file__).parent.parent
@@ -212,6 +213,25 @@ def test_make_knows_the_documented_targets():
 
     for target in ("demo", "test", "check", "bench", "fix", "run", "help"):
         assert f"make {target} " in listed, f"give the target a line of help in the Makefile: `{target}: ## ...`"
+
+
+def test_a_message_names_a_document_and_a_heading_that_exist():
+    texts = {
+        (name, node.value)
+        for name, tree in code()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    mention = re.compile(r'(docs/[\w/.-]+\.md)(?:, ("?)([^".)]*))?')
+    named = [(name, *found) for name, text in texts for found in mention.findall(text)]
+    # A heading, or the words in bold that a paragraph begins with.
+    begin = re.compile(r"^(?:#+ (.+)|\*\*(.+?)\.?\*\*)", re.MULTILINE)
+    headings = {path: set(sum(begin.findall((ROOT / path).read_text()), ())) for _, path, *_ in named}
+
+    assert ("config.environment", "docs/operations.md", '"', "Packages") in named
+    for name, path, quote, heading in named:
+        assert quote or not heading[:1].isupper(), f"{name}: quote the heading of {path}, so that this test reads it"
+        assert not quote or heading in headings[path], f"{name}: {path} has no heading {heading!r}"
 
 
 def test_index_names_each_decision_once_by_its_title():

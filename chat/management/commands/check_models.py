@@ -157,7 +157,7 @@ class Command(KeelCommand):
             return
         failed = asyncio.run(self._check_models(models))
         if failed:
-            raise CommandError(f"{failed} of the checks failed. Docs: docs/operations.md, Models.")
+            raise CommandError(f'{failed} of the checks failed. Docs: docs/operations.md, "In production".')
 
     async def _check_models(self, models: Sequence[str]) -> int:
         failed = 0
