@@ -1,6 +1,5 @@
 """All settings, read from the environment (`.env.example`)."""
 
-import os
 import re
 import secrets
 import sys
@@ -30,6 +29,7 @@ from config.environment import (
     read_url,
     require_litellm,
 )
+from config.files import PrivateConnection, keep_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # A checkout has its pages beside the packages and keeps its data there. An installed Keel has the pages inside its
@@ -37,7 +37,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 IS_CHECKOUT = (BASE_DIR / "manage.py").exists()
 PAGES_DIR = BASE_DIR if IS_CHECKOUT else BASE_DIR / "config" / "pages"
 HOME_DIR = Path(read_text("KEEL_HOME") or (BASE_DIR if IS_CHECKOUT else Path.home() / ".local" / "share" / "keel"))
-HOME_DIR.mkdir(parents=True, exist_ok=True)
+HOME_DIR.mkdir(0o700, parents=True, exist_ok=True)
 
 _EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max", "")
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
@@ -53,17 +53,7 @@ def _read_secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY is missing; it is required when ALLOWED_HOSTS names more than this machine."
         )
-    return _read_kept_key("secret-key", secrets.token_urlsafe(64))
-
-
-def _read_kept_key(name: str, fresh: str) -> str:
-    # In a file that only its owner can read, so that a restart neither signs users out nor loses the keys of venues.
-    path = HOME_DIR / "var" / name
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(fresh)
-    return path.read_text()
+    return keep_text(HOME_DIR / "var" / "secret-key", secrets.token_urlsafe(64))
 
 
 def _read_venue_keys() -> list[str]:
@@ -72,7 +62,7 @@ def _read_venue_keys() -> list[str]:
         raise ImproperlyConfigured("VENUE_KEYS holds a key that is not 32 bytes in URL-safe base64.")
     if keys or not IS_LOCAL:
         return keys
-    return [_read_kept_key("venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
+    return [keep_text(HOME_DIR / "var" / "venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
 
 
 try:
@@ -99,6 +89,8 @@ try:
     LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}
     LARGER_BODIES["/trades/pictures/"] = 6 * 1024 * 1024
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
+    SECURE_HSTS_INCLUDE_SUBDOMAINS = read_bool("HSTS_SUBDOMAINS", default=False)
+    SECURE_HSTS_PRELOAD = read_bool("HSTS_PRELOAD", default=False)
     TRUSTED_PROXIES = read_proxies()
     IDENTITY_PROVIDERS = read_identity_providers()
     # Whoever signs up spends from the operator's key.
@@ -248,6 +240,7 @@ if _database["ENGINE"].endswith("sqlite3"):
         # Without IMMEDIATE, most transactions that read and then write fail under load instead of waiting.
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
+        "factory": PrivateConnection,
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
     }
     _database["CONN_MAX_AGE"] = None
@@ -316,8 +309,8 @@ SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": IDENTITY_PROVIDERS, "OAUTH
 SECURE_SSL_REDIRECT = IS_TLS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_TLS
-SECURE_HSTS_PRELOAD = IS_TLS
+# Whoever has the domain knows whether each name below it has TLS.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)/$", r"^metrics$"]  # asked from inside, without the proxy
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS

@@ -9,7 +9,7 @@ from tests.source import PROJECT, ROOT, code
 # Lines of Python by wing, without migrations; a file belongs to the longest name that its path begins with. Who needs
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
-    "config": 750,
+    "config": 780,  # files that their owner alone reads
     "config/lib": 2440,  # proofs that a door passes on; migrations beside a site
     "config/lib/words": 1850,
     "config/lib/llm": 2100,

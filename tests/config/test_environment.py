@@ -147,3 +147,22 @@ def test_site_with_a_providers_key_is_closed_to_strangers_unless_it_says_otherwi
     assert run_settings(monkeypatch)["SIGN_UP"] == "open"
     assert run_settings(monkeypatch, OPENAI_API_KEY="sk-1")["SIGN_UP"] == "closed"
     assert run_settings(monkeypatch, OPENAI_API_KEY="sk-1", SIGN_UP="open")["SIGN_UP"] == "open"
+
+
+def test_hsts_covers_names_below_and_the_lists_of_browsers_only_on_demand(monkeypatch):
+    names = ("SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD")
+    public = {"ALLOWED_HOSTS": "keel.example", "SECRET_KEY": "k" * 40}
+    asked = {**public, "HSTS_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"}
+
+    assert [run_settings(monkeypatch, **public)[name] for name in names] == [False, False]
+    assert [run_settings(monkeypatch, **asked)[name] for name in names] == [True, True]
+
+
+def test_home_that_keel_makes_is_for_its_owner_alone(monkeypatch, tmp_path):
+    home = tmp_path / "home"
+
+    run_settings(monkeypatch, KEEL_HOME=str(home), ALLOWED_HOSTS="localhost", SECRET_KEY="", VENUE_KEYS="")
+
+    modes = {path.relative_to(tmp_path).as_posix(): path.stat().st_mode & 0o777 for path in home.rglob("*")}
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert modes == {"home/var": 0o700, "home/var/secret-key": 0o600, "home/var/venue-key": 0o600}

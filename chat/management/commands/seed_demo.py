@@ -1,4 +1,3 @@
-import os
 import secrets
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from config.files import keep_text
 from config.lib.work.commands import KeelCommand
 
 EMAIL = "demo@example.com"
@@ -51,11 +51,7 @@ def _make_login(email: str, path: Path, **columns: Any) -> tuple[Any, str]:
     """Return the user of an address, made once, with the random password that a file private to its owner keeps."""
     users = get_user_model()._default_manager
     user = users.filter(email=email).first() or users.create_user(email=email, **columns)
-    if not path.exists():
-        path.parent.mkdir(exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(9))
-    password = path.read_text()
+    password = keep_text(path, secrets.token_urlsafe(9))
     if not user.check_password(password):
         user.set_password(password)
         user.save(update_fields=["password"])

@@ -1,0 +1,40 @@
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from config.files import PrivateConnection
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["new", "open to others"])
+def test_database_and_the_files_beside_it_are_for_their_owner_alone(tmp_path, is_new):
+    path = tmp_path / "db.sqlite3"
+    if not is_new:
+        path.touch(0o644)
+
+    with closing(sqlite3.connect(path, factory=PrivateConnection)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("CREATE TABLE chats (text)")
+        modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+
+    assert modes == {name: 0o600 for name in ("db.sqlite3", "db.sqlite3-wal", "db.sqlite3-shm")}
+
+
+def test_log_that_an_earlier_version_left_open_to_others_is_closed(tmp_path):
+    path = tmp_path / "db.sqlite3"
+    with closing(sqlite3.connect(path)) as earlier:
+        earlier.execute("PRAGMA journal_mode=WAL")
+        earlier.execute("CREATE TABLE chats (text)")
+        with closing(sqlite3.connect(path, factory=PrivateConnection)):
+            modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+
+    assert modes == {0o600}
+
+
+def test_database_in_memory_makes_no_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    for name in (":memory:", "file:chats?mode=memory"):
+        sqlite3.connect(name, factory=PrivateConnection, uri=True).close()
+
+    assert not list(tmp_path.iterdir())
