@@ -1,5 +1,6 @@
 """All settings, read from the environment (`.env.example`)."""
 
+import os
 import re
 import secrets
 import sys

@@ -200,3 +200,12 @@ def test_drop_of_a_file_deletes_it(client):
 
     assert not TradeFile.objects.exists()
     assert client.get(place).status_code == 404
+
+
+def test_refused_account_of_a_venue_comes_back_without_its_secrets(client):
+    given = {"venue": "okx", "name": "main", "key": "canary-1", "secret": "canary-2", "password": "canary-3"}
+
+    response = client.post(reverse("trading:start_reading"), given | {"name": "n" * 21})
+
+    assert response.status_code == 422
+    assert "canary" not in response.content.decode()
