@@ -180,7 +180,7 @@ def build_logging(*, level: str, form: str, has_access: bool) -> dict[str, Any]:
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             "django": {"handlers": [], "propagate": True},
-            "keel.access": {"level": "INFO" if has_access else "WARNING"},
+            **{f"keel.{name}": {"level": "INFO" if has_access else "WARNING"} for name in ("access", "sign_in")},
             "security.scope": {"level": "WARNING"},
             # On DEBUG it writes each statement with its values.
             "django.db.backends": {"level": "INFO"},

@@ -1,10 +1,12 @@
 """What Keel changes of allauth's accounts: who may sign up, and mails that wait for their server."""
 
+import logging
 from typing import Any
 
 from allauth.account.utils import filter_users_by_email
 from allauth.core import context as allauth_context
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sites.shortcuts import get_current_site
 from django.http import HttpRequest
 from django.urls import reverse
@@ -12,6 +14,8 @@ from django.utils import timezone
 
 from config.lib.edge.devices import DeviceAdapter
 from config.lib.edge.mails import keep_mail
+
+logger = logging.getLogger("keel.sign_in")
 
 
 class AccountAdapter(DeviceAdapter):
@@ -25,6 +29,17 @@ class AccountAdapter(DeviceAdapter):
         """Lead to the tokens, which a new password does not end."""
         return f"{reverse('trading:profile')}#tokens"
 
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Log a wrong password: for which account, if there is one, and from where; never what was typed."""
+        user = next(iter(filter_users_by_email(credentials.get("email") or "")), None)
+        _log_sign_in(request, "wrong password", user and user.pk)
+        super().authentication_failed(request, **credentials)
+
+    def post_login(self, request: HttpRequest, user: AbstractBaseUser, **more: Any) -> Any:
+        """Log who signed in."""
+        _log_sign_in(request, "signed in", user.pk)
+        return super().post_login(request, user, **more)
+
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Render a mail and let the worker send it, so that no page waits for the mail server."""
         request: HttpRequest | None = allauth_context.request
@@ -32,3 +47,8 @@ class AccountAdapter(DeviceAdapter):
         context = {**site, **context, "can_sign_up": self.is_open_for_signup(request)}
         user = context.get("user") or next(iter(filter_users_by_email(email)), None)
         keep_mail(self.render_mail(template_prefix, email, context), user_id=user and user.pk, now=timezone.now())
+
+
+def _log_sign_in(request: HttpRequest, act: str, user_id: int | None) -> None:
+    values = {"act": act, "user": user_id, "address": request.META.get("REMOTE_ADDR", "")}
+    logger.info("%(act)s: user %(user)s, %(address)s", values, extra=values)

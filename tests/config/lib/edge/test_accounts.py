@@ -244,3 +244,26 @@ def test_account_of_an_operator_signs_in_on_a_closed_site_without_a_mail(no_mail
 
     assert client.session[SESSION_KEY] == str(Trader.objects.get().pk)
     assert EmailAddress.objects.get().verified
+
+
+# --- The log ---
+
+
+def test_sign_ins_and_wrong_passwords_are_logged_without_what_was_typed(client, caplog):
+    user = TraderFactory()
+    user.set_password(PASSWORD)
+    user.save()
+    with caplog.at_level("INFO", logger="keel.sign_in"):
+        for email, password in (
+            (user.email, "wrong-canary"),
+            ("nobody@example.com", "wrong-canary"),
+            (user.email, PASSWORD),
+        ):
+            client.post("/accounts/login/", {"login": email, "password": password})
+
+    lines = [record.getMessage() for record in caplog.records if record.name == "keel.sign_in"]
+    assert lines == [
+        f"wrong password: user {user.pk}, 127.0.0.1",
+        "wrong password: user None, 127.0.0.1",
+        f"signed in: user {user.pk}, 127.0.0.1",
+    ]
