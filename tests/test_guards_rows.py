@@ -14,7 +14,7 @@ from tests.test_guards import OWNED
 PATHS = {"memory.admin": "the admin works as the system, over everybody's rows", "trading.admin.record": "the same"}
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read; writes rows that the scope has checked",
-    "config.lib.operations.health": "asks the database whether it lives",
+    "config.lib.postgresql.migrating": "limits of a migration, what it waits for, an index left invalid; reads no rows",
     "config.lib.operations.backups": "copies whole tables",
     "config.lib.operations.doctor": "asks the database for its state; reads no rows",
     "config.lib.operations.sizes": "asks the database for the sizes of tables; reads no rows",
@@ -31,6 +31,7 @@ RAW_SQL = {
     "trading.market.imports.bars._write_bars": "a month of minutes in seconds; nobody's rows",
 }
 SYSTEM = {
+    "config.lib.edge.mails": "keeps and sends mails, of people without an account, too",
     "config.lib.web": "the admin",
     "config.lib.work.retention": "drops everybody's old rows of the kinds that a setting names",
     "config.lib.work.per_user": "lists the users, whose rows are then worked on as theirs",

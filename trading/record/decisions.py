@@ -43,7 +43,7 @@ class DecisionNotFound(NotFound):
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     """Return a decision, also of a backtest. Raises DeploymentNotFound, DecisionNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
-    rows = DecisionSnapshot.objects.select_related("system", "packed_with", "deployment__version", "deployment__skill")
+    rows = DecisionSnapshot.objects.select_related("system", "packed_with")
     return rows.filter(deployment=deployment, tick=tick).first_or(DecisionNotFound("There is no such decision."))
 
 
