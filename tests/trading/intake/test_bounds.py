@@ -15,7 +15,6 @@ from config.lib.rest import parsing
 from tests.factories.trading import TraderFactory
 from tests.source import ROOT
 from tests.trading.web.test_views_imports import fields_of
-from trading.api import imports as api_imports
 from trading.intake import files
 from trading.intake.tables import MAX_COLUMNS, MAX_ROWS, TableRefused, normal_name, read_table, table_of_records
 from trading.intake.values import looks_like_value, parse_number, split_amount
@@ -175,7 +174,7 @@ def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(clien
 
 
 def test_upload_over_rest_is_parsed_outside_of_transactions(client, monkeypatch):
-    body, table = watch(monkeypatch, parsing, "parse_json"), watch(monkeypatch, api_imports, "read_table")
+    body, table = watch(monkeypatch, parsing, "parse_json"), watch(monkeypatch, files, "read_table")
     given = {"name": "a.csv", "content": f"{HEADER}\n{ROW}\n", "dry_run": True}
 
     answer = client.post("/api/trades/import/", given, content_type="application/json")
