@@ -12,16 +12,16 @@ SECRET = (*_NEVER_SHOWN, "pass")
 
 
 def list_secret_fields() -> list[tuple[type[forms.BaseForm], str]]:
-    """Return each field of a form of ours whose name says that it holds a secret."""
+    """Return each field for text, of a form of ours, whose name says that it holds a secret."""
     for name in modules():
-        if "forms" in name.rpartition(".")[2] or name.endswith("second_factor"):
+        if "forms" in name.rpartition(".")[2] or name.endswith("second_factor") or ".admin" in name:
             import_module(name)
     found, known = [], [forms.BaseForm]
     while known:
         form = known.pop()
         known += form.__subclasses__()
         if form.__module__ in modules():
-            texts = (name for name, field in form.base_fields.items() if not isinstance(field, forms.BooleanField))
+            texts = (name for name, field in form.base_fields.items() if isinstance(field, forms.CharField))
             found += [(form, name) for name in texts if any(word in name for word in SECRET)]
     return found
 

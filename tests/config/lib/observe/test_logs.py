@@ -15,7 +15,7 @@ CANARY = "canary@example.com"
 @pytest.fixture
 def log():
     """A logger that writes JSON lines, and a function that reads them."""
-    config = build_logging(level="INFO", form="json")
+    config = build_logging(level="INFO", form="json", has_access=True)
     options = {name: value for name, value in config["formatters"]["json"].items() if name != "()"}
     stream = StringIO()
     handler = logging.StreamHandler(stream)
