@@ -16,7 +16,7 @@ from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system, system_tx
 from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
-from config.lib.work.retention import BATCH, Kept, drop_old_rows
+from config.lib.work.retention import Kept, delete_batch, drop_old_rows
 from config.lib.work.runs import forget_old_runs
 from trading.models import StaffEntry
 from trading.record.decisions import drop_contexts
@@ -66,8 +66,7 @@ def follow_rules(now: datetime) -> str:
 
 def drop_staff_log(before: datetime) -> int:
     """Delete at most BATCH entries of the staff log before an instant; return how many."""
-    old = StaffEntry.objects.filter(created_at__lt=before).values_list("pk", flat=True)[:BATCH]
-    return StaffEntry.objects.filter(pk__in=list(old)).delete()[0]
+    return delete_batch(StaffEntry.objects.filter(created_at__lt=before))
 
 
 RETENTION: Final = (

@@ -56,7 +56,6 @@ def test_equity_keeps_the_ends_and_the_extremes_of_an_old_day(trader, stranger, 
 
 def test_more_than_a_batch_goes_in_several_transactions(trader, keeps, monkeypatch):
     monkeypatch.setattr(retention, "BATCH", 5)
-    monkeypatch.setattr("trading.record.deployments.BATCH", 5)
     with owned_tx(trader):
         make_equity(DeploymentFactory())
 

@@ -13,7 +13,7 @@ from config.lib.owned import owner_id
 from config.lib.proofs import Door, Proof, require_factor
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
-from config.lib.work.retention import BATCH
+from config.lib.work.retention import delete_batch
 from trading.ledger.services import get_deployment
 from trading.models import (
     UNFINISHED,
@@ -213,5 +213,4 @@ def thin_equity(before: datetime) -> int:
         lowest=Window(RowNumber(), order_by=("equity_usd", "at"), **days),
         highest=Window(RowNumber(), order_by=("-equity_usd", "at"), **days),
     )
-    between = points.filter(newest__gt=1, lowest__gt=1, highest__gt=1).values_list("pk", flat=True)
-    return EquityPoint.objects.filter(pk__in=list(between[:BATCH])).delete()[0]
+    return delete_batch(points.filter(newest__gt=1, lowest__gt=1, highest__gt=1))

@@ -31,8 +31,7 @@ class AccountAdapter(DeviceAdapter):
 
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         """Log a wrong password: for which account, if there is one, and from where; never what was typed."""
-        user = next(iter(filter_users_by_email(credentials.get("email") or "")), None)
-        _log_sign_in(request, "wrong password", user and user.pk)
+        _log_sign_in(request, "wrong password", _find_user_id(credentials.get("email") or ""))
         super().authentication_failed(request, **credentials)
 
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **more: Any) -> Any:
@@ -45,8 +44,12 @@ class AccountAdapter(DeviceAdapter):
         request: HttpRequest | None = allauth_context.request
         site = {"request": request, "email": email, "current_site": get_current_site(request)}
         context = {**site, **context, "can_sign_up": self.is_open_for_signup(request)}
-        user = context.get("user") or next(iter(filter_users_by_email(email)), None)
-        keep_mail(self.render_mail(template_prefix, email, context), user_id=user and user.pk, now=timezone.now())
+        user_id = context["user"].pk if context.get("user") else _find_user_id(email)
+        keep_mail(self.render_mail(template_prefix, email, context), user_id=user_id, now=timezone.now())
+
+
+def _find_user_id(email: str) -> int | None:
+    return next((user.pk for user in filter_users_by_email(email)), None)
 
 
 def _log_sign_in(request: HttpRequest, act: str, user_id: int | None) -> None:

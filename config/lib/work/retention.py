@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from config.lib.owned import system_tx
 
@@ -18,6 +19,13 @@ class Kept:
 
     name: str
     drop: Callable[[datetime], int]  # at most BATCH rows of all users from before an instant, in `system_tx`; how many
+
+
+def delete_batch(rows: "QuerySet[Any]") -> int:
+    """Delete at most BATCH of the rows; return how many."""
+    batch = list(rows.values_list("pk", flat=True)[:BATCH])
+    deleted: int = rows.model._default_manager.filter(pk__in=batch).delete()[0]
+    return deleted
 
 
 def drop_old_rows(kinds: Sequence[Kept], now: datetime) -> str:
