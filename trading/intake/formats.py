@@ -40,6 +40,7 @@ FIELDS: Final = {
     "start": "Position before",
     "liquidation": "Liquidation",
     "liquidated": "Liquidated account",
+    "pnl": "Realised profit",
 }
 MAIN_FIELDS: Final = tuple(FIELDS)[:11]  # those of any table
 REQUIRED: Final = ("time", "symbol", "quantity", "price")
@@ -57,6 +58,7 @@ class Format:
     zone: str = "UTC"  # empty: the clock of whoever exported it
     fee_sign: int = 1  # -1: what is paid is written below zero; 0: as most of the file's fees
     is_fee_in_received: bool = False  # without a coin: in what the fill brought, else in the quote
+    is_pnl_net: bool = False  # of the fee of its fill; else the venue states it before fees
     is_usd_inverse: bool = False
     in_contracts: bool = False
     has_legs: bool = False  # each spot fill is two rows, one a coin
@@ -98,7 +100,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "binance_futures": _format(
         "Binance", "futures trade history", "symbol side price quantity realizedprofit fee",
         "time:date,time symbol:symbol side:side quantity:quantity price:price quote:quoteasset fee:fee"
-        " fee_coin:feecoin,feeasset fill_id:tradeid", market=FUTURES, fee_sign=0,
+        " fee_coin:feecoin,feeasset fill_id:tradeid pnl:realizedprofit", market=FUTURES, fee_sign=0,
     ),
     "binance_spot_api": _format(
         "Binance", "spot trades of the API", "id symbol price qty commission isbuyer time",
@@ -107,8 +109,8 @@ FORMATS: Final[Mapping[str, Format]] = {
     ),
     "binance_futures_api": _format(
         "Binance", "futures trades of the API", "id symbol side price qty commission realizedpnl time",
-        "time:time symbol:symbol side:side quantity:qty price:price fee:commission fee_coin:commissionasset fill_id:id",
-        market=FUTURES,
+        "time:time symbol:symbol side:side quantity:qty price:price fee:commission fee_coin:commissionasset fill_id:id"
+        " pnl:realizedpnl", market=FUTURES,
     ),
     "binance_funding_api": _format(
         "Binance", "futures income of the API", "symbol incometype income asset time tranid",
@@ -129,19 +131,19 @@ FORMATS: Final[Mapping[str, Format]] = {
     "bybit_api": _format(
         "Bybit", "executions of the API", "execid symbol side execprice execqty execfee exectime",
         "time:exectime symbol:symbol side:side quantity:execqty price:execprice fee:execfee fee_coin:feecurrency"
-        " fill_id:execid kind:exectype market:category", kinds=_TRADES_AND_FUNDING, is_fee_in_received=True,
+        " fill_id:execid kind:exectype market:category pnl:execpnl", kinds=_TRADES_AND_FUNDING, is_fee_in_received=True,
         is_usd_inverse=True,
     ),
     "okx": _format(
         "OKX", "trading history", "orderid time tradetype symbol action amount tradingunit filledprice fee",
         "time:time symbol:symbol side:action quantity:amount price:filledprice fee:fee fee_coin:feeunit fill_id:id"
-        " order:orderid kind:action market:tradetype unit:tradingunit amount:balancechange",
+        " order:orderid kind:action market:tradetype unit:tradingunit amount:balancechange pnl:pnl",
         kinds=_OKX, zone="", fee_sign=-1, in_contracts=True, has_legs=True,
     ),
     "okx_api": _format(
         "OKX", "fills of the API", "insttype instid side fillpx fillsz fee feeccy",
         "time:filltime,ts symbol:instid side:side quantity:fillsz price:fillpx fee:fee fee_coin:feeccy"
-        " fill_id:billid,tradeid market:insttype contract:contractsize", fee_sign=-1, in_contracts=True,
+        " fill_id:billid,tradeid market:insttype contract:contractsize pnl:fillpnl", fee_sign=-1, in_contracts=True,
     ),
     "kraken": _format(
         "Kraken", "trades", "ordertxid pair time type price cost fee vol",
@@ -172,7 +174,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "bitget_futures": _format(
         "Bitget", "futures trades", "futures direction fee realizedp/l",
         "time:date,time,transactiontime symbol:futures side:direction quantity:amount,filled,executed,quantity"
-        " price:price,averageprice,avgprice fee:fee fee_coin:feecoin fill_id:tradeid",
+        " price:price,averageprice,avgprice fee:fee fee_coin:feecoin fill_id:tradeid pnl:realizedp/l",
         market=FUTURES, fee_sign=0, zone="",
     ),
     "bitget_spot_api": _format(
@@ -183,16 +185,19 @@ FORMATS: Final[Mapping[str, Format]] = {
     "bitget_futures_api": _format(
         "Bitget", "futures fills of the API", "tradeid symbol side price basevolume tradeside ctime",
         "time:ctime symbol:symbol side:side quantity:basevolume price:price fee:feedetail.totalfee"
-        " fee_coin:feedetail.feecoin fill_id:tradeid close:tradeside mode:posmode", market=FUTURES, fee_sign=-1,
+        " fee_coin:feedetail.feecoin fill_id:tradeid close:tradeside mode:posmode pnl:profit",
+        market=FUTURES, fee_sign=-1,
     ),
     "hyperliquid": _format(
         "Hyperliquid", "trade history", "time coin dir px sz ntl fee",
-        "time:time symbol:coin side:dir quantity:sz price:px fee:fee fee_coin:feetoken", zone="", names_coins=True,
+        "time:time symbol:coin side:dir quantity:sz price:px fee:fee fee_coin:feetoken pnl:closedpnl",
+        zone="", names_coins=True, is_pnl_net=True,
     ),
     "hyperliquid_api": _format(
         "Hyperliquid", "fills of the API", "coin px sz side time hash oid",
         "time:time symbol:coin side:side quantity:sz price:px fee:fee fee_coin:feetoken fill_id:tid"
-        " order:oid start:startposition liquidation:dir liquidated:liquidation.liquidateduser", names_coins=True,
+        " order:oid start:startposition liquidation:dir liquidated:liquidation.liquidateduser pnl:closedpnl",
+        names_coins=True,
     ),
     "hyperliquid_funding": _format(
         "Hyperliquid", "funding history", "time coin sz side payment rate", "time:time symbol:coin amount:payment",

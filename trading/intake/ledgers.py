@@ -23,7 +23,9 @@ MY_TRADES: Final = "My trades"
 _NAMES: Final = (MY_TRADES, "My own trades", "My imported trades")
 _NUMBERED: Final = "row:"  # begins the id of a fill that has none of the venue's
 _SYMBOLS: Final = 20  # of a skill
-_SHARED: Final = (*("fill_id", "symbol", "at", "quantity", "price", "is_liquidation", "start_quantity", "is_reducing"),)
+_SHARED: Final = (
+    *("fill_id", "symbol", "at", "quantity", "price", "is_liquidation", "start_quantity", "is_reducing", "pnl_usd"),
+)
 
 
 @dataclass(frozen=True, slots=True)

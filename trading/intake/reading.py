@@ -16,6 +16,7 @@ from trading.skills.schemas import symbol_name
 
 _BY_HAND: Final = formats.Format("", "", frozenset(), {})
 _CONTRACTS: Final = frozenset({"cont", "contract", "contracts", "swap", "futures", "perpetual"})
+_CENT: Final = Decimal("0.01")
 _SPOT_WORDS: Final = frozenset({"spot", "margin"})
 
 
@@ -34,6 +35,7 @@ class ReadFill:
     start_quantity: Decimal | None = None
     is_reducing: bool | None = None  # whether it closes a position, where the venue says so
     order: str = ""
+    pnl_usd: Decimal | None = None  # realised by it before fees, as the venue says
 
     @property
     def numbers(self) -> tuple[object, ...]:
@@ -197,6 +199,7 @@ class _RowReader:
             start_quantity=values.round_amount(values.parse_number(start)) if start else None,
             order=self._text(row, "order"),
             is_reducing={"open": False, "close": True}.get(word),
+            pnl_usd=self._profit(row, fee, fee_coin),
         )
 
     def _read_funding(self, row: TableRow) -> Funding:
@@ -289,6 +292,19 @@ class _RowReader:
             is_base = self.format.is_fee_in_received and market == formats.SPOT and quantity > 0
             coin = instrument.coin if is_base else instrument.quote
         return fee * self._mapping.fee_sign, coin
+
+    def _profit(self, row: TableRow, fee: Decimal, fee_coin: str) -> Decimal | None:
+        """Return the stated profit before fees, if it is stated in dollars."""
+        text = self._text(row, "pnl")
+        if not text:
+            return None
+        amount, coin = self._amount(row, "pnl", DOLLARS)
+        is_net = self.format.is_pnl_net and bool(fee)
+        if (coin and coin not in DOLLARS) or (is_net and fee_coin not in DOLLARS):
+            return None
+        gross = values.round_amount(amount + fee if is_net else amount)
+        # An entry is stated as less its fee, and the two may be cut at other digits.
+        return Decimal(0) if is_net and abs(gross) < _CENT / 2 else gross
 
     def _fill_id(self, row: TableRow) -> str:
         text = self._text(row, "fill_id")

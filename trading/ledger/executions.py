@@ -33,6 +33,7 @@ class Execution:
     fee_coin: str = ""  # empty: the fee is in dollars
     fee_in_coin: Decimal | None = None
     is_reducing: bool | None = None  # whether it closes (part of) a position, where the venue says so
+    pnl_usd: Decimal | None = None  # what it realised before fees, where the venue says so
     source_order: int = 0  # its place in the source, oldest first
     settled_at: datetime | None = None  # the tick that brought it; None: the tick that is applied, or its own instant
 

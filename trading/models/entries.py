@@ -60,6 +60,7 @@ class Fill(OwnedModel):
     is_liquidation = models.BooleanField(default=False)
     start_quantity = amount_column(null=True, blank=True)  # the position before it, where the venue says so
     is_reducing = models.BooleanField(null=True, blank=True)  # whether it closes a position, where the venue says so
+    pnl_usd = amount_column(null=True, blank=True)  # what it realised before fees, where the venue says so
     source_order = models.PositiveIntegerField(default=0)  # its place among the source's fills of one instant
     settled_at = models.DateTimeField(null=True, blank=True)  # the tick that brought it; None: imported
     tick = models.PositiveIntegerField(default=0)  # the tick of its arrival; 0: imported

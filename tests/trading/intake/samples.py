@@ -101,7 +101,7 @@ SAMPLES = {
             '"orderId":25851813,"price":"90000","qty":"0.5","quoteQty":"45000","realizedPnl":"0",'
             '"side":"BUY","positionSide":"BOTH","symbol":"BTCUSDT","time":1740823200000},{"buyer":false,'
             '"commission":"18.2","commissionAsset":"USDT","id":698760,"maker":false,"orderId":25851813,'
-            '"price":"91000","qty":"0.5","quoteQty":"45000","realizedPnl":"0","side":"SELL",'
+            '"price":"91000","qty":"0.5","quoteQty":"45000","realizedPnl":"500","side":"SELL",'
             '"positionSide":"BOTH","symbol":"BTCUSDT","time":1740832200000}]'
         ),
         BTC,
@@ -161,7 +161,7 @@ SAMPLES = {
             '{"retCode":0,"retMsg":"OK","result":{"nextPageCursor":"","category":"linear",'
             '"list":[{"symbol":"BTCUSDT","orderId":"1549452573428424448","side":"Sell","execFee":"18.2",'
             '"feeCurrency":"","execId":"e3","execPrice":"91000","execQty":"0.5","execType":"Trade",'
-            '"execTime":"1740832200000","isMaker":false},{"symbol":"BTCUSDT","orderId":"1549452573428424448",'
+            '"execTime":"1740832200000","isMaker":false,"execPnl":"500"},{"symbol":"BTCUSDT","orderId":"1549452573428",'
             '"side":"Sell","execFee":"4.525","feeCurrency":"","execId":"e2","execPrice":"90500",'
             '"execQty":"0.5","execType":"Funding","execTime":"1740826800000","isMaker":false},'
             '{"symbol":"BTCUSDT","orderId":"1549452573428424448","side":"Buy","execFee":"18",'
@@ -199,7 +199,7 @@ SAMPLES = {
         "okx_api",
         _lines(
             '{"code":"0","msg":"","data":[{"side":"sell","fillSz":"50","fillPx":"91000","fee":"-18.2",'
-            '"feeCcy":"USDT","ordId":"317321390244397056","instType":"SWAP","instId":"BTC-USDT-SWAP",'
+            '"feeCcy":"USDT","ordId":"317321390244397056","instType":"SWAP","instId":"BTC-USDT-SWAP","fillPnl":"500",'
             '"posSide":"net","billId":"2","execType":"T","tradeId":"107601752","ts":"1740832200000",'
             '"fillTime":"1740832200000"},{"side":"buy","fillSz":"50","fillPx":"90000","fee":"-18",'
             '"feeCcy":"USDT","ordId":"317321390244397056","instType":"SWAP","instId":"BTC-USDT-SWAP",'
@@ -317,7 +317,7 @@ SAMPLES = {
             '{"code":"00000","data":{"fillList":[{"tradeId":"2","symbol":"BTCUSDT",'
             '"orderId":"1111468664264753162","price":"91000","baseVolume":"0.5",'
             '"feeDetail":[{"deduction":"no","feeCoin":"USDT","totalFee":"-18.2"}],"side":"buy",'
-            '"quoteVolume":"45000","profit":"0","tradeSide":"close","posMode":"hedge_mode",'
+            '"quoteVolume":"45000","profit":"500","tradeSide":"close","posMode":"hedge_mode",'
             '"tradeScope":"taker","cTime":"1740832200000"},{"tradeId":"1","symbol":"BTCUSDT",'
             '"orderId":"1111468664264753162","price":"90000","baseVolume":"0.5",'
             '"feeDetail":[{"deduction":"no","feeCoin":"USDT","totalFee":"-18"}],"side":"buy",'
@@ -332,7 +332,7 @@ SAMPLES = {
             "time,coin,dir,px,sz,ntl,fee,closedPnl",
             "3/1/2025 - 11:00:00,BTC,Open Long,90000,0.5,45000,18,-18",
             "3/1/2025 - 13:30:00,BTC,Long > Short,91000,1,91000,36.4,463.6",
-            "3/14/2025 - 01:00:00,BTC,Close Short,90000,0.5,45000,18,0",
+            "3/14/2025 - 01:00:00,BTC,Close Short,90000,0.5,45000,18,482",
         ),
         (
             ("futures", "BTC", "2025-03-01T10:00:00", "0.5", "90000", "18 USD"),
@@ -344,7 +344,7 @@ SAMPLES = {
     "hyperliquid, API": Sample(
         "hyperliquid_api",
         _lines(
-            '[{"closedPnl":"0.0","coin":"BTC","crossed":true,"dir":"Close Long","hash":"0x00","oid":90542681,'
+            '[{"closedPnl":"500.0","coin":"BTC","crossed":true,"dir":"Close Long","hash":"0x00","oid":90542681,'
             '"px":"91000.0","side":"A","startPosition":"0.5","sz":"0.5","time":1740832200000,"fee":"18.2",'
             '"feeToken":"USDC","tid":118906512037720},{"closedPnl":"0.0","coin":"BTC","crossed":true,'
             '"dir":"Open Long","hash":"0x00","oid":90542681,"px":"90000.0","side":"B","startPosition":"0.0",'

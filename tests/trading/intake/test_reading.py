@@ -56,6 +56,18 @@ def test_read_fills_knows_every_format_by_a_sample():
     assert known - set(FORMATS) == set(), "add a row to FORMATS of trading/intake/formats.py"
 
 
+STATING = [key for key, one in SAMPLES.items() if one.key and "pnl" in FORMATS[one.key].columns]
+
+
+@pytest.mark.parametrize("key", STATING)
+def test_read_fills_returns_the_profits_that_a_venue_states_before_fees(key):
+    fills = [fill for fill in read_sample(SAMPLES[key]).fills if fill.market == "futures"]
+
+    # Each sells at 91,000 what was bought at 90,000; a venue that states the profit of an entry says zero.
+    stated = [fill.pnl_usd for fill in fills]
+    assert (stated[0] or 0, stated[1:]) == (0, [500] * (len(fills) - 1))
+
+
 LOCAL_WORDS = {
     "German": "Datum;Uhrzeit;Symbol;Richtung;Menge;Kurs;Gebühr\n{};10:00:00;BTCUSDT;Kauf;0,5;60.000,50;0,3\n"
     "{};11:00:00;BTCUSDT;Verkauf;0,5;61.000,50;0,3\n",
