@@ -1,6 +1,8 @@
 """What the storm must not lose or double, read from the rows."""
 
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from datetime import timedelta
 from uuid import UUID
 
 from django.db import connection
@@ -10,9 +12,10 @@ from django.utils import timezone
 from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
 from config.lib.owned import system
 from config.lib.work.jobs import list_tasks
-from config.lib.work.models import WorkRun
-from config.lib.work.runs import list_due
+from config.lib.work.models import Mail, WorkRun
+from config.lib.work.runs import list_due, run_again
 from memory.models import MemoryEvent
+from tests.faults.storm_outages import MailServer, Outages, TakenMail
 from tests.faults.storm_process import list_fills
 from trading.models import (
     DecisionSnapshot,
@@ -27,6 +30,7 @@ from trading.models import (
     WorkStatus,
 )
 
+LONG_WAIT = timedelta(minutes=6)
 REST = {ConversationStatus.IDLE, ConversationStatus.ARCHIVED}
 
 
@@ -39,14 +43,26 @@ def list_unfinished() -> list[str]:
             "chats being closed": Conversation.objects.filter(status=ConversationStatus.CLOSING).count(),
             "extractions to be tried again": Conversation.objects.filter(extraction_pending=True).count(),
             "leased deployments": Deployment.objects.filter(lease_until__gt=now).count(),
+            "mails": Mail.objects.count(),
             "commands": DeploymentCommand.objects.exclude(status=WorkStatus.DONE).count(),
             "tasks to be tried again": WorkRun.objects.exclude(key="").exclude(next_at=None).count(),
         }
         counts |= {f"due for {task.name}": len(list_due(task, now)) for task in list_tasks()}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM procrastinate_jobs WHERE status IN ('todo', 'doing')")
+        # A try at a later instant is counted above; "Run now" leaves it in the queue, where it finds nothing to do.
+        cursor.execute(
+            "SELECT count(*) FROM procrastinate_jobs"
+            " WHERE status = 'doing' OR status = 'todo' AND (scheduled_at IS NULL OR scheduled_at <= now())"
+        )
         counts["queued tasks"] = cursor.fetchone()[0]
     return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def run_late_tries() -> None:
+    """Run at once, as staff may, what failed so often that its next try is 25 minutes away or more."""
+    now = timezone.now()
+    for run in WorkRun.objects.exclude(key="").filter(next_at__gt=now + LONG_WAIT):
+        run_again(run, now)
 
 
 def find_message_losses(sent: Collection[UUID]) -> list[str]:
@@ -132,6 +148,42 @@ def find_sync_losses(began: float) -> list[str]:
             if not count == instants == wanted:
                 problems.append(f"account {account.pk}: {count} fills at {instants} instants, {wanted} wanted")
     return problems
+
+
+def find_mail_losses(
+    promised: Counter[str], asked: Counter[str], taken: Iterable[TakenMail], outages: Outages
+) -> list[str]:
+    """Compare the mails that were promised with those that the mail server took.
+
+    Each arrives at least once. Twice it arrives, with the same Message-ID, only if its worker was killed after the
+    server took it and before the row was deleted: nobody can tell the two apart then, and a lost mail is worse.
+    """
+    arrivals = _group_by_id(taken)
+    mails = Counter(copies[0].address for copies in arrivals.values())
+    problems = [f"{promised[one] - mails[one]} mails to {one} lost" for one in promised if mails[one] < promised[one]]
+    problems += [
+        f"{count} mails to {one}, asked for {asked[one]}" for one, count in mails.items() if count > asked[one]
+    ]
+    for message_id, copies in arrivals.items():
+        if not all(outages.explains(copy.at) for copy in copies[:-1]):
+            problems.append(f"{message_id} was taken {len(copies)} times, and no kill explains it")
+    return problems
+
+
+def _group_by_id(taken: Iterable[TakenMail]) -> dict[str, list[TakenMail]]:
+    arrivals = defaultdict(list)
+    for mail in taken:
+        arrivals[mail.message_id].append(mail)
+    return arrivals
+
+
+def describe_mails(promised: Counter[str], server: MailServer) -> str:
+    """Return how many mails there were, how many twice, and how the server behaved."""
+    arrivals = _group_by_id(server.taken)
+    return (
+        f"{promised.total()} mails promised, {len(arrivals)} arrived, {len(server.taken) - len(arrivals)} copies more"
+        f" after a kill; connections {dict(server.failures)} ('': served)"
+    )
 
 
 def describe_rows() -> str:

@@ -1,10 +1,16 @@
-"""Mails: kept encrypted in a row, sent by the worker, tried again while the mail server is away."""
+"""Mails: kept encrypted in a row, sent by the worker, tried again while the mail server is away.
+
+A mail arrives at least once. A worker that dies between the server's yes and the deletion of the row leaves the mail to
+another one, which sends it again, under the same Message-ID: mailboxes that compare those show it once.
+"""
 
 import json
 from datetime import datetime, timedelta
+from email.utils import parseaddr
 from typing import Final
 
 from cryptography.fernet import InvalidToken
+from django.conf import settings
 from django.core.mail import EmailMessage
 
 from config.lib.edge.second_factor import get_cipher
@@ -51,7 +57,7 @@ def send_mail(key: Key, clock: Clock) -> str:
     try:
         if not is_old:
             subject, body, to = json.loads(get_cipher("mail").decrypt(mail.sealed))
-            EmailMessage(subject, body, to=to).send()
+            EmailMessage(subject, body, to=to, headers={"Message-ID": _make_message_id(key)}).send()
     except (OSError, ValueError, InvalidToken) as error:  # SMTPException and time-outs are OSErrors
         with system_tx("a mail waits"):
             rows.update(lease_until=now)
@@ -60,6 +66,11 @@ def send_mail(key: Key, clock: Clock) -> str:
     with system_tx("a mail is gone"):
         rows.delete()
     return "given up" if is_old else "sent"
+
+
+def _make_message_id(key: Key) -> str:
+    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
+    return f"<{key.row_id}@{domain}>"
 
 
 JOBS: Final = (Task(SEND, "mails", timedelta(seconds=5), list_waiting, send_mail),)

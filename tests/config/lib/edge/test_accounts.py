@@ -233,6 +233,20 @@ def test_mail_that_a_worker_sends_is_left_to_it(zoe, client):
     assert [run.summary for run in send_mails(after=LEASE)] == ["sent"]
 
 
+def test_mail_that_is_sent_again_after_a_kill_is_the_same_message(zoe, client):
+    client.post(*MAILING["reset"])
+    with system_tx("test"):
+        row = Mail.objects.get()
+
+    send_mails()
+    with system_tx("test"):
+        row.save(force_insert=True)  # as if the worker had died before it deleted the row
+    send_mails()
+
+    first, second = (sent.message()["Message-ID"] for sent in mail.outbox)
+    assert first == second
+
+
 def test_site_has_a_time_limit_for_mail():
     assert 0 < site_settings.EMAIL_TIMEOUT <= 10
 
