@@ -26,11 +26,14 @@ class PrivateConnection(sqlite3.Connection):
     """
 
     def __init__(self, database: str | Path, **options: Any) -> None:
-        """Open it as sqlite3.connect does; make a file that is missing, and close one that is open to others."""
+        """Open it as sqlite3.connect does, and close files that are open to others; a new one is still empty then.
+
+        Only by their names: to open the database here and close it again would end all locks of this process on it, and
+        another process, a command beside the server, would take its log away under it.
+        """
+        super().__init__(database, **options)
         if not str(database).startswith((":memory:", "file:")):
-            with suppress(OSError):  # of another owner, or in a folder that is missing: as it is
-                os.close(os.open(database, os.O_RDWR | os.O_CREAT, 0o600))
+            with suppress(OSError):  # of another owner: as it is
                 for path in (f"{database}{end}" for end in ("", "-wal", "-shm")):
                     if os.path.exists(path) and os.stat(path).st_mode & 0o077:
                         os.chmod(path, 0o600)
-        super().__init__(database, **options)

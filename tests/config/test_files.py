@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -29,6 +31,18 @@ def test_log_that_an_earlier_version_left_open_to_others_is_closed(tmp_path):
             modes = {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
 
     assert modes == {0o600}
+
+
+def test_one_more_connection_leaves_the_locks_of_the_others(tmp_path):
+    path = tmp_path / "db.sqlite3"
+    lock = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(path, factory=PrivateConnection)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        sqlite3.connect(path, factory=PrivateConnection).close()
+
+        other = subprocess.run([sys.executable, "-c", lock, path], capture_output=True, text=True)
+
+    assert "database is locked" in other.stderr
 
 
 def test_database_in_memory_makes_no_file(tmp_path, monkeypatch):
