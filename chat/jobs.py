@@ -13,6 +13,7 @@ from chat.endings.erasure import purge_trash
 from chat.prompt.receipts import drop_receipts
 from chat.rules import follow_facts
 from chat.turns.replies import interrupt_dead_turns
+from config.lib.edge.invitations import drop_invitations
 from config.lib.owned import system, system_tx
 from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
@@ -74,6 +75,7 @@ RETENTION: Final = (
     Kept("equity", thin_equity),
     Kept("receipts", drop_receipts),
     Kept("staff_log", drop_staff_log),
+    Kept("invitations", drop_invitations),
 )
 
 

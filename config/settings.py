@@ -96,7 +96,7 @@ try:
     IDENTITY_PROVIDERS = read_identity_providers()
     # Whoever signs up spends from the operator's key.
     _HAS_ANY_KEY = any(name.endswith("_API_KEY") and value.strip() for name, value in os.environ.items())
-    SIGN_UP = read_choice("SIGN_UP", "closed" if _HAS_ANY_KEY else "open", ("open", "closed"))
+    SIGN_UP = read_choice("SIGN_UP", "closed" if _HAS_ANY_KEY else "open", ("open", "invited", "closed"))
     CONFIRM_NEEDS_SECOND_FACTOR = read_bool("CONFIRM_NEEDS_SECOND_FACTOR", default=False)
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
     LOG_FORMAT = read_choice("LOG_FORMAT", "line", ("line", "json"))
@@ -150,7 +150,8 @@ try:
     SITE_DAILY_TOKEN_BUDGET = read_int("SITE_DAILY_TOKEN_BUDGET", 0, low=0, high=10_000_000_000_000)
     VENUE_KEYS = _read_venue_keys()
     # How long rows stay that come with each tick, reply and act of staff; 0: for ever.
-    KEEP_DAYS = read_days("KEEP_DAYS", {"contexts": 730, "equity": 365, "receipts": 365, "staff_log": 0})
+    _KEPT = {"contexts": 730, "equity": 365, "receipts": 365, "staff_log": 0, "invitations": 30}
+    KEEP_DAYS = read_days("KEEP_DAYS", _KEPT)
     PICTURES_MB_PER_USER = read_int("PICTURES_MB_PER_USER", 200, low=1, high=1_000_000)
     MEMORY_TOKEN_LIMIT = read_int("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
     AGENT_DAILY_PROMPT_TOKENS_WARNING = read_int(
@@ -279,6 +280,7 @@ PASSWORD_HASHERS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "home"
 ACCOUNT_ADAPTER = "config.lib.edge.accounts.AccountAdapter"
+SOCIALACCOUNT_ADAPTER = "config.lib.edge.accounts.SocialAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]  # the form can show what was typed
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None

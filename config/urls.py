@@ -5,6 +5,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from chat.web.views import account, home, metrics, shell
+from config.lib.edge.invitations import open_invitation
 from config.lib.operations.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
@@ -32,6 +33,7 @@ urlpatterns = [
     path("healthz/", healthz, name="healthz"),
     path("readyz/", readyz, name="readyz"),
     path("metrics", metrics.show_metrics, name="metrics"),
+    path("accounts/invitations/<str:token>/", open_invitation, name="account_invitation"),
     path("accounts/", include("allauth.account.urls")),
     path("accounts/2fa/", include("allauth.mfa.urls")),
     path("accounts/connections/", include("allauth.socialaccount.urls")),

@@ -21,6 +21,7 @@ from chat.conversations.lifecycle import list_owners_of_old_trash, purge_convers
 from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
 from chat.parts import Json, Part
 from config.lib.owned import OwnedModel, owned_tx, system_tx
+from config.lib.work.models import Invitation
 from config.lib.work.runs import forget_user
 from memory.facts import trash
 from memory.facts.trash import Erasure, drop_quotes, purge_facts
@@ -168,6 +169,7 @@ def erase_user(*, user_id: int) -> dict[str, int]:
         stored = Session.objects.only("session_key", "session_data").iterator(chunk_size=500)
         sessions = [session.pk for session in stored if session.get_decoded().get(SESSION_KEY) == str(user_id)]
         _, rows = user.delete()
+        Invitation.objects.filter(address=user.email).delete()
         Session.objects.filter(pk__in=sessions).delete()
         forget_user(user_id)
     logger.info("User %s erased", user_id)

@@ -69,6 +69,7 @@ class Act:
     describe: Callable[[Any], Iterable[str]] | None = None  # lines about the consequences for a row
     proves: bool = False  # the service takes a proof: the reason
     as_system: bool = False  # the service opens its own scope and may remove the row's owner
+    tells: bool = False  # the service returns a line that the staff member sees once
 
 
 def log_act(*, staff: Any, user_id: int, act: str, subject: str, reason: str, now: datetime) -> None:
@@ -246,11 +247,13 @@ def _run_action(
     done = 0
     for row in rows:
         try:
-            _run_act(act, row, form.cleaned_data, staff=request.user, now=_read_clock())
+            told = _run_act(act, row, form.cleaned_data, staff=request.user, now=_read_clock())
         except DomainError as error:
             model_admin.message_user(request, f"{name_row(row)}: {error}", messages.ERROR)
         else:
             done += 1
+            if act.tells:
+                model_admin.message_user(request, str(told), messages.INFO)
     if done:
         model_admin.message_user(request, f"{act.label}: {done} done, and noted in the staff log.", messages.SUCCESS)
     return None
@@ -260,19 +263,20 @@ def _find_subject(row: Any) -> Any:
     return row.pk if isinstance(row, get_user_model()) else getattr(row, "user_id", None)
 
 
-def _run_act(act: Act, row: Any, values: dict[str, Any], *, staff: Any, now: datetime) -> None:
+def _run_act(act: Act, row: Any, values: dict[str, Any], *, staff: Any, now: datetime) -> object:
     others = {name: value for name, value in values.items() if name != "reason"}
     if act.proves:
         others["proof"] = Proof(Door.STAFF, reason=values["reason"])
     subject, user_id = name_row(row), getattr(row, "user_id", row.pk)
     with transaction.atomic():
         if act.as_system:
-            act.run(row, now=now, **others)
+            told = act.run(row, now=now, **others)
             user_id = staff.pk  # the log of an erased user would go with them
         else:
             with owned_tx(user_id):
-                act.run(row, now=now, **others)
+                told = act.run(row, now=now, **others)
         log_act(staff=staff, user_id=user_id, act=act.name, subject=subject, reason=values["reason"], now=now)
+    return told
 
 
 def _ask_reason(

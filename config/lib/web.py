@@ -138,7 +138,7 @@ def appearance(request: HttpRequest) -> dict[str, object]:
         "theme": theme if theme in THEMES else "auto",
         "offline_model": settings.CHAT_AGENT_MODEL.startswith("offline/"),
         "has_mail": settings.HAS_MAIL,
-        "can_sign_up": settings.SIGN_UP == "open",
+        "sign_up": settings.SIGN_UP,
     }
 
 

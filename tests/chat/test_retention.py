@@ -21,7 +21,7 @@ NOW = MAY + 100 * DAY
 
 @pytest.fixture
 def keeps(settings):
-    settings.KEEP_DAYS = {"contexts": 50, "equity": 50, "receipts": 50, "staff_log": 0}
+    settings.KEEP_DAYS = {"contexts": 50, "equity": 50, "receipts": 50, "staff_log": 0, "invitations": 50}
     return settings.KEEP_DAYS
 
 

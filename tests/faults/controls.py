@@ -91,7 +91,16 @@ PIECES = {
         ("second factor of a token", "    require_factor(proof, now=now)\n", "")
     ],
     ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_accounts.py"): [
-        ("sign-up closed", 'return bool(settings.SIGN_UP == "open")', "return True")
+        ("sign-up closed", 'return settings.SIGN_UP == "open" or ', "return True or ")
+    ],
+    ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_invitations.py"): [
+        ("invited address of a provider", "and stated == {invitation.address}", "")
+    ],
+    ("config/lib/edge/invitations.py", "tests/config/lib/edge/test_invitations.py"): [
+        ("invitation for its address", ".filter(address=address.lower())", ""),
+        ("invitation used once", "digest=digest, used_at=None, ", "digest=digest, "),
+        ("invitation withdrawn", "withdrawn_at=None, expires_at__gt=now)", "expires_at__gt=now)"),
+        ("invitation expired", ", expires_at__gt=now)", ")"),
     ],
     ("config/lib/edge/mails.py", "tests/config/lib/edge/test_accounts.py"): [
         ("waiting mails encrypted", 'get_cipher("mail").encrypt(words.encode()).decode()', "words"),

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.django_db
 PUBLIC_ACCOUNT_PAGES = {
     "account_login",
     "account_signup",
+    "account_invitation",
     "account_inactive",
     "account_confirm_email",
     "account_email_verification_sent",
@@ -56,7 +57,7 @@ def asks_of_group(prefix: str, names: Names) -> list[tuple[Entry, Ask, Names]]:
             model = [*entry.path.split("/"), "", ""][2]
             row = names[ADMIN_IDS.get(model, "user_id")]
             given = {"object_id": row, "id": row, "content_type_id": "1", "app_label": "chat", "url": "nowhere"}
-            given |= {"pk": "1", "provider_id": "nowhere"}
+            given |= {"pk": "1", "provider_id": "nowhere", "token": "forged"}
             filling = {**names, **given, "uidb36": "1", "key": "set-password"}
             found += [(entry, Ask(method, entry.path), filling) for method in ("get", "post")]
     return found

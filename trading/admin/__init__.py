@@ -1,3 +1,3 @@
-from trading.admin import account, market, record, work
+from trading.admin import account, invitations, market, record, work
 
-__all__ = ["account", "market", "record", "work"]
+__all__ = ["account", "invitations", "market", "record", "work"]

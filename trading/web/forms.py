@@ -8,9 +8,13 @@ from typing import Any, ClassVar
 from zoneinfo import available_timezones
 
 from allauth.account.forms import SignupForm as AccountSignupForm
+from allauth.core import context as allauth_context
 from django import forms
+from django.conf import settings
 from django.http import HttpRequest, QueryDict
+from django.utils import timezone
 
+from config.lib.edge.invitations import find_invitation
 from trading.models import ExperienceTier, TokenArea, TokenScope, Trader
 from trading.models.tokens import MAX_TOKEN_NAME
 from trading.record.backtests import VOLUME_PCT
@@ -80,6 +84,19 @@ class SignupForm(AccountSignupForm):
     """Sign-up; a script fills in the browser's time zone."""
 
     time_zone = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.invitation = find_invitation(allauth_context.request, timezone.now())
+        if self.invitation is not None:
+            self.fields["email"].initial = self.invitation.address
+
+    def clean_email(self) -> str:
+        """Refuse another address than the invited one, before anything tells whether it has an account."""
+        address = self.cleaned_data["email"].lower()
+        if self.invitation is not None and settings.SIGN_UP != "open" and address != self.invitation.address:
+            raise forms.ValidationError(f"Your invitation is for {self.invitation.address}: use that address.")
+        return str(super().clean_email())
 
     def clean_time_zone(self) -> str:
         """Return a known zone, else UTC, to allow any browser."""

@@ -1,10 +1,13 @@
 """What Keel changes of allauth's accounts: who may sign up, and mails that wait for their server."""
 
 import logging
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from allauth.account.utils import filter_users_by_email
 from allauth.core import context as allauth_context
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sites.shortcuts import get_current_site
@@ -13,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from config.lib.edge.devices import DeviceAdapter
+from config.lib.edge.invitations import find_invitation, save_invited
 from config.lib.edge.mails import keep_mail
 
 logger = logging.getLogger("keel.sign_in")
@@ -22,8 +26,13 @@ class AccountAdapter(DeviceAdapter):
     """Asks the settings who may sign up; leaves mails to the worker."""
 
     def is_open_for_signup(self, request: HttpRequest | None) -> bool:
-        """Tell whether strangers may make accounts, single sign-on included."""
-        return bool(settings.SIGN_UP == "open")
+        """Tell whether a request may make an account: on an open site, or by an invitation."""
+        return settings.SIGN_UP == "open" or find_invitation(request, _read_clock()) is not None
+
+    def save_user(self, request: HttpRequest, user: Any, form: Any, commit: bool = True) -> Any:
+        """Save the account of a form, and use its invitation up."""
+        save = partial(super().save_user, request, user, form, commit)
+        return save_invited(request, form.cleaned_data["email"], save, _read_clock())
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         """Lead to the tokens, which a new password does not end."""
@@ -43,9 +52,30 @@ class AccountAdapter(DeviceAdapter):
         """Render a mail and let the worker send it, so that no page waits for the mail server."""
         request: HttpRequest | None = allauth_context.request
         site = {"request": request, "email": email, "current_site": get_current_site(request)}
-        context = {**site, **context, "can_sign_up": self.is_open_for_signup(request)}
+        context = {**site, **context, "sign_up": settings.SIGN_UP}
         user_id = context["user"].pk if context.get("user") else _find_user_id(email)
-        keep_mail(self.render_mail(template_prefix, email, context), user_id=user_id, now=timezone.now())
+        keep_mail(self.render_mail(template_prefix, email, context), user_id=user_id, now=_read_clock())
+
+
+class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Asks the settings whom a provider of identities may bring."""
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
+        """Tell whether a request may make an account; of an invitation, for the address that the provider states."""
+        if settings.SIGN_UP == "open":
+            return True
+        invitation = find_invitation(request, _read_clock())
+        stated = {sociallogin.user.email.lower(), *(one.email.lower() for one in sociallogin.email_addresses)}
+        return invitation is not None and stated == {invitation.address}
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> Any:
+        """Save an account, and use its invitation up; that of a form does it for itself."""
+        save = partial(super().save_user, request, sociallogin, form)
+        return save() if form else save_invited(request, sociallogin.user.email, save, _read_clock())
+
+
+def _read_clock() -> datetime:
+    return timezone.now()
 
 
 def _find_user_id(email: str) -> int | None:

@@ -150,7 +150,9 @@ def _check_mail(now: datetime) -> tuple[State, str]:
 def _check_sign_up(now: datetime) -> tuple[State, str]:
     if settings.SIGN_UP == "closed":
         return "ok", "closed: `createuser` makes accounts"
-    return ("ok" if settings.IS_LOCAL else "warn"), "open to everybody who finds the site: set SIGN_UP=closed"
+    if settings.SIGN_UP == "invited":
+        return "ok", "by invitation: the admin and `invite` make them"
+    return ("ok" if settings.IS_LOCAL else "warn"), "open to all who find the site: set SIGN_UP=invited or closed"
 
 
 def _check_budget(now: datetime) -> tuple[State, str]:

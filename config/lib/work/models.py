@@ -1,4 +1,4 @@
-"""The last run of each job and of each row's task; mails that wait."""
+"""The last run of each job and of each row's task; mails that wait; invitations."""
 
 from typing import ClassVar, Final
 from uuid import uuid4
@@ -49,3 +49,33 @@ class Mail(models.Model):
 
     def __str__(self) -> str:
         return f"Mail {self.pk}"
+
+
+class Invitation(models.Model):
+    """Lets its address make one account; a row of the site, which goes with the account that it made."""
+
+    address = models.EmailField()  # in small letters
+    digest = models.CharField(max_length=64, unique=True)  # of the token, which is in the link alone
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    withdrawn_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+
+    objects: ClassVar[models.Manager["Invitation"]] = models.Manager()
+
+    class Meta:
+        db_table = "invitations"
+        constraints = (
+            models.UniqueConstraint(
+                fields=("address",), condition=Q(used_at=None, withdrawn_at=None), name="invitation_waits_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(used_at=None, used_by=None) | Q(used_at__isnull=False, used_by__isnull=False),
+                name="invitation_is_used_by_somebody",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.address

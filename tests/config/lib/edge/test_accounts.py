@@ -63,8 +63,9 @@ def test_mail_to_an_unknown_address_offers_an_account_on_an_open_site_only(clien
 
 def test_closed_site_takes_no_new_account_of_single_sign_on_either(rf, closed):
     from allauth.socialaccount.adapter import get_adapter  # noqa: PLC0415
+    from allauth.socialaccount.models import SocialLogin  # noqa: PLC0415
 
-    assert not get_adapter().is_open_for_signup(rf.get("/"), None)
+    assert not get_adapter().is_open_for_signup(rf.get("/"), SocialLogin(user=Trader(), email_addresses=[]))
 
 
 def test_open_site_offers_an_account(client):

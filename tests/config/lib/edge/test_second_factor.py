@@ -4,10 +4,8 @@ import base64
 import json
 import re
 import time
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import requests
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, generate_totp_secret, hotp_value
@@ -18,6 +16,7 @@ from django.urls import reverse
 
 from chat.endings.erasure import erase_user
 from config.lib.edge.second_factor import SecondFactorAdapter
+from tests.config.lib.edge.identities import WITH_PROVIDER, come_back
 from tests.factories.trading import TraderFactory
 from trading.models import Trader
 
@@ -199,49 +198,11 @@ def test_erase_of_the_user_removes_the_factors(ann):
 
 # --- A provider of identities ---
 
-APP = {
-    "provider_id": "oidc",
-    "name": "Acme",
-    "client_id": "keel",
-    "secret": "s",
-    "settings": {"server_url": "http://x"},
-}
-WITH_PROVIDER = {"openid_connect": {"APPS": [APP]}}
-
 
 def test_login_page_without_a_provider_names_none(client):
     assert "Sign in with a passkey" in (html := client.get(reverse("account_login")).content.decode())
     assert "openid" not in html
     assert client.get("/accounts/oidc/oidc/login/").status_code == 404
-
-
-@pytest.fixture
-def provider(settings, monkeypatch):
-    """A provider of identities that answers as Zoe's; the requests to it stay in this process."""
-    settings.SOCIALACCOUNT_PROVIDERS = WITH_PROVIDER
-    pages = {name: f"http://x/{name}" for name in ("authorization_endpoint", "token_endpoint", "userinfo_endpoint")}
-    answers = {
-        "http://x/.well-known/openid-configuration": {**pages, "issuer": "http://x", "jwks_uri": "http://x/keys"},
-        pages["token_endpoint"]: {"access_token": "t", "token_type": "Bearer"},
-        pages["userinfo_endpoint"]: {"sub": "7", "email": "zoe@example.com", "email_verified": True},
-    }
-
-    def send(session, method, url, **kwargs):
-        response = requests.Response()
-        response.status_code, response._content = 200, json.dumps(answers[url]).encode()
-        response.headers["content-type"] = "application/json"
-        return response
-
-    monkeypatch.setattr(requests.Session, "request", send)
-    return answers[pages["userinfo_endpoint"]]
-
-
-def come_back(client: Client):
-    """Go to the provider and come back with its answer."""
-    there = client.post("/accounts/oidc/oidc/login/").url
-    assert there.startswith("http://x/authorization_endpoint?")
-    state = parse_qs(urlsplit(there).query)["state"][0]
-    return client.get("/accounts/oidc/oidc/login/callback/", {"code": "c", "state": state})
 
 
 def test_provider_signs_a_new_user_up_and_later_in(provider, client):

@@ -70,6 +70,8 @@ def test_doctor_names_open_registration_and_a_missing_budget_of_a_public_site(se
 
     settings.SIGN_UP, settings.SITE_DAILY_TOKEN_BUDGET = "closed", 5_000_000
     assert [examine(name)[0] for name in ("new accounts", "budget")] == ["ok", "ok"]
+    settings.SIGN_UP = "invited"
+    assert examine("new accounts") == ("ok", "by invitation: the admin and `invite` make them")
 
 
 def test_doctor_names_a_model_that_cannot_be_reached(settings, monkeypatch):
