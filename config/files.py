@@ -2,9 +2,18 @@
 
 import os
 import sqlite3
+import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to write bytes that its owner alone reads, also where one stands that was open to others."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):  # not a terminal or a pipe
+        os.fchmod(descriptor, 0o600)
+    return os.fdopen(descriptor, "wb")
 
 
 def keep_text(path: Path, fresh: str) -> str:
@@ -14,8 +23,8 @@ def keep_text(path: Path, fresh: str) -> str:
     """
     if not path.exists():
         path.parent.mkdir(0o700, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(fresh)
+        with open_private(path) as file:
+            file.write(fresh.encode())
     return path.read_text()
 
 

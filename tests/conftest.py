@@ -271,6 +271,14 @@ def _fresh_cache():
     cache.clear()
 
 
+@pytest.fixture
+def usual_umask():
+    """Set the mask of most machines: others may read what is made without a mode."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_way_out():
     """Refuse connections to other machines, so that no test can reach a provider."""

@@ -158,7 +158,7 @@ def test_hsts_covers_names_below_and_the_lists_of_browsers_only_on_demand(monkey
     assert [run_settings(monkeypatch, **asked)[name] for name in names] == [True, True]
 
 
-def test_home_that_keel_makes_is_for_its_owner_alone(monkeypatch, tmp_path):
+def test_home_that_keel_makes_is_for_its_owner_alone(monkeypatch, tmp_path, usual_umask):
     home = tmp_path / "home"
 
     run_settings(monkeypatch, KEEL_HOME=str(home), ALLOWED_HOSTS="localhost", SECRET_KEY="", VENUE_KEYS="")

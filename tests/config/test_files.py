@@ -1,11 +1,47 @@
+import os
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from config.files import PrivateConnection
+from config.files import PrivateConnection, open_private
+
+pytestmark = pytest.mark.usefixtures("usual_umask")
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["new", "open to others"])
+def test_file_is_for_its_owner_alone(tmp_path, is_new):
+    path = tmp_path / "all.zip"
+    if not is_new:
+        path.write_bytes(b"of last year")
+        path.chmod(0o644)
+
+    with open_private(path) as file:
+        mode = path.stat().st_mode & 0o777
+        file.write(b"new")
+
+    assert (mode, path.read_bytes()) == (0o600, b"new")
+
+
+def test_new_file_is_open_to_nobody_else_for_a_moment(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fchmod", lambda *_: None)
+    monkeypatch.setattr(os, "chmod", lambda *_: None)
+
+    open_private(tmp_path / "all.zip").close()
+    sqlite3.connect(tmp_path / "db.sqlite3", factory=PrivateConnection).close()
+
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+
+
+def test_what_is_no_file_keeps_its_mode():
+    before = os.stat(os.devnull).st_mode
+
+    open_private(Path(os.devnull)).close()
+
+    assert os.stat(os.devnull).st_mode == before
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["new", "open to others"])

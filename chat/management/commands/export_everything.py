@@ -6,6 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.endings.export import iter_zip
+from config.files import open_private
 from config.lib.proofs import OPERATOR
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 
@@ -23,7 +24,7 @@ class Command(KeelCommand):
             sys.stdout.buffer.writelines(parts)
             return
         try:
-            with Path(file).open("wb") as target:
+            with open_private(Path(file)) as target:
                 target.writelines(parts)
         except OSError as error:
             raise CommandError(f"Cannot write {file}: {error}") from error

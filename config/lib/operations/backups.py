@@ -25,6 +25,7 @@ from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
+from config.files import open_private
 from config.lib.errors import StateConflict
 from config.lib.owned import system
 
@@ -50,8 +51,7 @@ def write_backup(path: Path, *, now: datetime) -> Manifest:
     part = path.with_name(f".{path.name}.part")
     dump = _dump_postgresql if connection.vendor == "postgresql" else _dump_sqlite
     try:
-        # Everybody's data: for the owner of the file alone.
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with open_private(part) as file:  # everybody's data
             with ZipFile(file, "w", ZIP_DEFLATED) as archive:
                 manifest = {"format": _FORMAT, "version": _VERSION, "created_at": now.isoformat()}
                 manifest |= {"engine": connection.vendor, **dump(archive)}

@@ -111,7 +111,10 @@ def test_page_and_rest_send_the_zip(person, client):
     assert "schema.json" in client.get(reverse("chat:export")).content.decode()
 
 
-def test_command_writes_the_zip(person, tmp_path):
-    call_command("export_everything", str(tmp_path / "all.zip"), user=person.user.email)
+def test_command_writes_the_zip_for_its_owner_alone(person, tmp_path, usual_umask):
+    path = tmp_path / "all.zip"
 
-    assert unpack((tmp_path / "all.zip").read_bytes())["account.json"]["email"] == person.user.email
+    call_command("export_everything", str(path), user=person.user.email)
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert unpack(path.read_bytes())["account.json"]["email"] == person.user.email

@@ -339,7 +339,7 @@ def demo_site(settings, tmp_path, db):
     return tmp_path
 
 
-def test_seed_demo_makes_users_who_can_sign_in_and_a_history_once(demo_site, django_user_model):
+def test_seed_demo_makes_users_who_can_sign_in_and_a_history_once(demo_site, django_user_model, usual_umask):
     (line,), (again,) = lines_of("seed_demo"), lines_of("seed_demo")
 
     assert again == {**line, "conversations": 0}

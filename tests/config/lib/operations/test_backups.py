@@ -104,7 +104,7 @@ UNION ALL SELECT tablename, policyname, qual FROM pg_policies
 """
 
 
-def test_restore_into_an_empty_database_makes_every_table_equal(bob, other, tmp_path):
+def test_restore_into_an_empty_database_makes_every_table_equal(bob, other, tmp_path, usual_umask):
     url, run = other
     archive = tmp_path / "backup.zip"
     manifest = write_backup(archive, now=timezone.now())
@@ -201,7 +201,7 @@ def test_restore_of_another_file_is_refused(content, tmp_path):
 
 
 @pytest.mark.sqlite
-def test_copy_of_the_database_is_for_its_owner_alone(tmp_path, monkeypatch):
+def test_copy_of_the_database_is_for_its_owner_alone(tmp_path, monkeypatch, usual_umask):
     modes = []
 
     def note(archive, name, chunks):
