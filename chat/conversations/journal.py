@@ -50,7 +50,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
     if not reply.content.strip():
         raise ReplyNotKept("This reply says nothing that could be kept.")
     return Bookmark.objects.create(
-        message=reply, text=reply.content, note=_check_note(note), created_at=now, updated_at=now
+        message=reply, text=reply.content, note=_check_note(note, MAX_NOTE), created_at=now, updated_at=now
     )
 
 
@@ -58,7 +58,7 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
     """Set or clear an entry's note. Raises BookmarkNotFound, NoteRefused."""
     lock_owner()
     bookmark = get_bookmark(bookmark_id)
-    bookmark.note = _check_note(note)
+    bookmark.note = _check_note(note, MAX_NOTE)
     bookmark.updated_at = now
     bookmark.save(update_fields=["note", "updated_at"])
     return bookmark
@@ -136,7 +136,7 @@ def _with_chats() -> OwnedQuerySet[Bookmark]:
     return rows
 
 
-def _check_note(text: str, most: int = MAX_NOTE) -> str:
+def _check_note(text: str, most: int) -> str:
     note = clean_text(text).strip()
     if len(note) > most:
         raise NoteRefused(f"A note has at most {most} characters; this one has {len(note)}.")

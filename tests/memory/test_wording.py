@@ -227,9 +227,14 @@ def test_category_follows_the_topic_and_is_the_last_one_for_an_unknown_topic():
     assert {topic: find_category(topic) for topic in topics} == topics
 
 
-@pytest.mark.parametrize(("parse", "most"), [(parse_summary, 200), (parse_detail, 4000)])
-def test_shorter_line_and_detail_are_refused_when_too_long(parse, most):
-    with pytest.raises(FactRefused, match=f"at most {most} characters"):
+@pytest.mark.limit("memory.wording.MAX_BODY", "memory.wording.MAX_CONTENT", "memory.wording.MAX_SUMMARY")
+@pytest.mark.parametrize(
+    ("parse", "most", "words"),
+    [(parse_content, 500, "4 to 500"), (parse_summary, 200, "at most 200"), (parse_detail, 4000, "at most 4000")],
+)
+def test_fact_shorter_line_and_detail_are_refused_when_too_long(parse, most, words):
+    assert parse("x" * most)
+    with pytest.raises(FactRefused, match=f"{words} characters"):
         parse("x" * (most + 1))
 
 

@@ -6,6 +6,7 @@ from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
+from config.lib.admin import MAX_ROWS
 from config.lib.work.models import WorkRun
 from config.lib.work.runs import MAX_TRIES
 from tests.factories.memory import JUNE
@@ -52,6 +53,20 @@ def test_run_now_defers_the_task_with_new_tries(runs, monkeypatch):
 
     assert deferred == [("close_chat", runs[2].key)]
     assert WorkRun.objects.get(pk=runs[2].pk).tries == 0
+
+
+@pytest.mark.limit("config.lib.admin.MAX_ROWS")
+def test_an_act_takes_so_many_rows(monkeypatch):
+    deferred = []
+    monkeypatch.setattr("config.lib.work.runs.defer", lambda name, key: deferred.append(key))
+    rows = [WorkRun(name="close_chat", key=f"1:{uuid4()}", started_at=JUNE) for _ in range(MAX_ROWS + 1)]
+    keys = [run.pk for run in WorkRun.objects.bulk_create(rows)]
+    sent = {"action": "run_now", "_selected_action": keys, "confirmed": "yes", "reason": "ticket 12 asks for it"}
+
+    refused = sign_in("operations").post(reverse(LIST), sent, follow=True)
+
+    assert f"Select at most {MAX_ROWS} rows." in refused.content.decode()
+    assert not deferred
 
 
 def test_auditors_see_runs_and_run_none(runs):

@@ -113,6 +113,7 @@ def test_conversation_is_renamed_and_keeps_the_title_it_was_given(api, conversat
     assert now_of(conversation, trader).is_title_chosen
 
 
+@pytest.mark.limit("chat.models.MAX_TITLE")
 @pytest.mark.parametrize("title", ["", " \u200b", "x" * 81, None, ["x"]])
 def test_title_needs_1_to_80_characters(api, conversation, trader, title):
     api("patch", f"conversations/{conversation.pk}/", {"title": title}, 422)

@@ -438,6 +438,13 @@ async def test_second_message_while_keel_answers_is_409(model, me, talk):
     assert len(await talk.messages()) == 2
 
 
+@pytest.mark.limit("chat.turns.accept.MAX_MESSAGE_BYTES")
+async def test_message_that_is_too_long_is_named_by_its_field(me):
+    refused = await post(me, {"message": "x" * (MAX_MESSAGE_BYTES + 1)})
+
+    assert [(error["pointer"], error["code"]) for error in refused.json["errors"]] == [("#/message", "too_long")]
+
+
 REFUSED = [
     pytest.param(b"not json", 400, id="not JSON"),
     pytest.param(b"", 422, id="nothing"),

@@ -95,6 +95,7 @@ def test_users_own_message_and_strangers_reply_are_no_replies(as_trader, strange
             bookmark_reply(message_id=message_id, now=JUNE)
 
 
+@pytest.mark.limit("chat.conversations.journal.MAX_NOTE")
 def test_note_can_be_changed_and_taken_away_and_has_a_limit(as_trader):
     bookmark = BookmarkFactory(note="Old")
 

@@ -144,6 +144,7 @@ def test_rows_total_and_whether_there_are_more(as_trader):
     assert (len(all_.rows), all_.total, all_.truncated) == (4, 4, False)
 
 
+@pytest.mark.limit("chat.conversations.search.MAX_HITS")
 @pytest.mark.parametrize("limit", [0, MAX_HITS + 1])
 def test_a_limit_out_of_bounds_is_refused(limit, as_trader):
     with pytest.raises(ValueError, match="limit"):

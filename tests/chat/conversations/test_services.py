@@ -100,6 +100,7 @@ def test_accept_message_takes_the_same_client_id_in_another_conversation(as_trad
     assert None not in turns
 
 
+@pytest.mark.limit("chat.turns.accept.MAX_MESSAGE_BYTES")
 @pytest.mark.parametrize(
     "text", ["", "\n\t", "\x00\x07", "\u202e\ufeff", "\u200b\u200d\u2060", "x" * 16_385, "ä" * 8193]
 )
@@ -131,6 +132,7 @@ def test_accept_message_and_retry_reply_refuse_a_second_turn_here(as_trader):
         retry_reply(conversation_id=conversation.pk, now=JUNE)
 
 
+@pytest.mark.limit("config.settings.TURNS_PER_USER")
 def test_accept_message_refuses_more_turns_than_a_user_may_run(as_trader, settings):
     settings.TURNS_PER_USER = 2
     for _ in range(2):
@@ -157,6 +159,7 @@ def test_accept_message_closes_a_dead_turn_that_stands_in_the_way(as_trader):
     assert (dead.status, dead.error) == (MessageStatus.INTERRUPTED, RESTARTED)
 
 
+@pytest.mark.limit("config.settings.MESSAGES_PER_MINUTE")
 def test_accept_message_counts_a_minute(as_trader, settings):
     settings.MESSAGES_PER_MINUTE = 2
     conversation = ConversationFactory()
@@ -287,6 +290,7 @@ def test_rename_conversation_keeps_one_line(as_trader):
     assert Conversation.objects.get().title == "My plan"
 
 
+@pytest.mark.limit("chat.models.MAX_TITLE")
 @pytest.mark.parametrize("title", ["", "  ", "\u200b", "x" * 81])
 def test_rename_conversation_refuses_what_is_no_title(as_trader, title):
     conversation = ConversationFactory(title="Before")

@@ -54,6 +54,7 @@ def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
     assert (day.prompt_tokens, day.completion_tokens) == (0, 0)
 
 
+@pytest.mark.limit("config.settings.SITE_DAILY_TOKEN_BUDGET")
 def test_site_without_tokens_left_begins_no_turn_of_anybody(as_trader, settings):
     cache.clear()
     settings.TURNS_PER_USER = 10
@@ -108,6 +109,7 @@ def test_turn_that_died_gives_its_reservation_back_and_counts_its_usage_when_it_
     assert (day.prompt_tokens, day.completion_tokens, day.reserved_tokens) == (30, 3, 0)
 
 
+@pytest.mark.limit("config.settings.DAILY_TOKEN_BUDGET")
 def test_budget_that_is_used_up_refuses_with_a_clear_message(settings, as_trader):
     settings.DAILY_TOKEN_BUDGET = 5_000
     finish(send(), used(4_900, 50))

@@ -100,6 +100,7 @@ def test_call_takes_the_last_of_two_equal_keys(trader):
     assert probe(trader).call('{"word": "BTC", "word": "alts"}')["word"] == "alts"
 
 
+@pytest.mark.limit("chat.tools.base.MAX_ARGUMENTS", "chat.tools.base.MAX_RESULT")
 @pytest.mark.parametrize(
     ("values", "word", "told"),
     [

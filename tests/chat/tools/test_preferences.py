@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from memory.models import FactLink, MemoryEvent, UserFact
+from memory.wording import MAX_CONTENT
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
 
@@ -28,6 +29,13 @@ def test_save_is_in_force_at_once_and_said_outright(box):
         "asserted",
         None,
     )
+
+
+@pytest.mark.limit("memory.wording.MAX_CONTENT")
+def test_line_that_is_too_long_is_sent_back_with_a_word_about_the_detail(box):
+    refused = box.call("save_preference", category="fact", content="x" * (MAX_CONTENT + 1))
+
+    assert "Put the rest into `detail`" in str(refused["error"])
 
 
 def test_save_of_the_same_line_changes_nothing(box):

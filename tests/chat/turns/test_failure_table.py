@@ -36,6 +36,7 @@ async def test_tool_that_throws_says_so_to_the_model_which_goes_on(model, talk, 
     assert (result.text, result.last.status) == ("I cannot see your skills now.", "complete")
 
 
+@pytest.mark.limit("chat.turns.turn.MAX_CALLS_PER_STEP")
 async def test_fifty_calls_at_once_run_no_more_than_a_step_may(model, talk, trader):
     model.call_all(*[("set_risk", {"maxOrdersPerDay": number + 1}) for number in range(50)])
     model.say("Enough.")

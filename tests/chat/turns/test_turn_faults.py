@@ -147,6 +147,7 @@ async def test_every_finish_reason_ends_the_turn(model, talk, finish_reason, not
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
+@pytest.mark.limit("chat.turns.turn.MAX_REPLY")
 async def test_giant_answer_is_cut(model, talk):
     model.say(*["x" * 50_000] * 100)
 

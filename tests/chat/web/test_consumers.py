@@ -364,6 +364,7 @@ async def test_unreadable_frames_are_refused_and_the_socket_lives_on(ann, talk):
         assert await tab.next() == NOTHING
 
 
+@pytest.mark.limit("chat.web.consumers.MAX_FRAME")
 @pytest.mark.parametrize(
     "frame",
     [{"text_data": "x" * (consumers.MAX_FRAME + 1)}, {"bytes_data": b'{"type": "stop"}'}],
@@ -419,6 +420,7 @@ async def test_page_of_a_trusted_origin_may_connect(ann, talk, settings):
         assert await tab.next() == NOTHING
 
 
+@pytest.mark.limit("config.settings.SOCKETS_PER_USER")
 async def test_sixth_socket_closes_the_oldest(ann, talk):
     async with AsyncExitStack() as stack:
         tabs = []

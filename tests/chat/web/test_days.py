@@ -96,6 +96,7 @@ def test_write_note_saves_changes_and_clears_it(ann, trader):
         assert as_owner(trader, lambda: [row.text for row in DayNote.objects.all()]) == stored
 
 
+@pytest.mark.limit("chat.conversations.journal.MAX_DAY_NOTE")
 def test_write_note_that_is_too_long_keeps_what_was_typed(ann, trader):
     response = ann.post(NOTE, {"day": "2026-06-03", "text": "x" * 4001})
 

@@ -55,6 +55,7 @@ def enforce(**values) -> list:
     return [fact.pk for fact in enforce_token_limit(**values)]
 
 
+@pytest.mark.limit("config.settings.MEMORY_TOKEN_LIMIT")
 def test_explicit_facts_leave_by_least_recent_reference_and_no_more_than_needed(as_trader):
     facts = fill(10)
 

@@ -58,6 +58,7 @@ def test_link_facts_relates_the_same_facts_in_the_same_way_once(ends):
     assert link(ends, "contradicts") is not None
 
 
+@pytest.mark.limit("memory.wording.MAX_RELATION")
 @pytest.mark.parametrize("relation", ["", "  ", "x" * 41])
 def test_link_facts_refuses_a_relation_without_words_or_too_long(ends, relation):
     with pytest.raises(LinkRefused, match="1 to 40"):

@@ -167,6 +167,7 @@ def test_recall_prints_json_lines(trader, facts):
     assert (lines[1]["origin"], lines[1]["score"]) == ("inferred", 0.4)
 
 
+@pytest.mark.limit("memory.recall.search.MAX_RECALLED")
 @pytest.mark.parametrize("limit", ["0", "51", "many"])
 def test_a_limit_out_of_bounds_is_refused(limit, trader):
     with pytest.raises(CommandError, match="limit"):

@@ -118,6 +118,7 @@ def test_the_best_match_comes_first(as_trader, words_alone):
     ]
 
 
+@pytest.mark.limit("memory.recall.search.MAX_RECALLED")
 @pytest.mark.parametrize("limit", [0, -1, MAX_RECALLED + 1])
 def test_a_limit_out_of_bounds_is_refused(limit, as_trader):
     with pytest.raises(ValueError, match="limit"):

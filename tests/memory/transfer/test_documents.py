@@ -281,6 +281,7 @@ def test_import_keeps_the_limit_and_its_evictions_are_part_of_the_batch(as_trade
 # --- What is no document ---
 
 
+@pytest.mark.limit("memory.facts.schemas.MAX_DOCUMENT")
 @pytest.mark.parametrize(
     ("text", "says"),
     [

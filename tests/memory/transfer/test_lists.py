@@ -9,7 +9,7 @@ from memory.facts.review import accept_proposal
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
 from memory.transfer.arrival import DocumentRefused
-from memory.transfer.lists import import_list, parse_list
+from memory.transfer.lists import _MAX_LINES, import_list, parse_list
 from memory.transfer.uploads import read_upload
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 
@@ -103,6 +103,7 @@ def test_import_list_counts_known_and_refused_lines(as_trader):
     assert not any("hunter2" in str(row.payload) for row in MemoryProposal.objects.all())
 
 
+@pytest.mark.limit("memory.facts.schemas.MAX_DOCUMENT", "memory.facts.schemas.MAX_ITEMS")
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -122,8 +123,15 @@ def test_list_without_lines_or_with_too_many_is_refused(as_trader, text, says):
 def test_list_nested_deeply_or_beyond_its_bounds_is_refused_while_it_is_read():
     with pytest.raises(DocumentRefused, match="nested too deeply"):
         parse_list('{"memories":[' * 440 + '"x"' + "]}" * 440)
-    for text in ("- a fact\n" * 20_001, "\n" * 200_000, "A b c. " * 100_000):
-        with pytest.raises(DocumentRefused, match=r"has more|too long"):
+    for text in ("- a fact\n" * (MAX_ITEMS + 1), "A b c. " * 100_000):
+        with pytest.raises(DocumentRefused, match="has more"):
             parse_list(text)
     [fact] = parse_list("I trade BTC" + " " * 1_000_000 + "only.")
     assert fact.text == "I trade BTC only."
+
+
+@pytest.mark.limit("memory.transfer.lists._MAX_LINES")
+def test_list_has_so_many_lines():
+    assert len(parse_list("\n" * _MAX_LINES + "I trade BTC only")) == 1
+    with pytest.raises(DocumentRefused, match="too long"):
+        parse_list("\n" * (_MAX_LINES + 1) + "I trade BTC only")

@@ -1,11 +1,14 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
 
 from memory.claims.validity import Validity
 from memory.facts.queries import FactFilter
-from memory.web.forms import EditFactForm, FactFilterForm, FactForm
+from memory.transfer.arrival import MAX_ARCHIVE
+from memory.web.forms import EditFactForm, FactFilterForm, FactForm, ImportForm
 from tests.factories.memory import JULY, UserFactFactory
 
 
@@ -50,6 +53,15 @@ def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
 
 def test_a_fact_far_too_long_is_refused():
     assert not FactForm({"content": "x" * 6_000}).is_valid()
+
+
+@pytest.mark.limit("memory.transfer.arrival.MAX_ARCHIVE")
+def test_a_file_far_too_large_is_refused_unread():
+    file = SimpleUploadedFile("facts.txt", b"Trades BTC only\n".ljust(MAX_ARCHIVE + 1))
+
+    form = ImportForm(QueryDict("kind=list"), MultiValueDict({"file": [file]}))
+
+    assert form.errors["file"] == ["This file is too large to be one."]
 
 
 def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):

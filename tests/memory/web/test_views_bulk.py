@@ -91,6 +91,7 @@ def test_nothing_is_done_without_a_selection_and_an_act(client, know, last, data
     assert not last(fact).is_archived
 
 
+@pytest.mark.limit("memory.web.views.facts.MOST_AT_ONCE")
 def test_no_more_than_500_are_done_at_once(client, trader, know):
     facts = [know(f"fact number {number}") for number in range(3)]
     padding = [str(uuid4()) for _ in range(MOST_AT_ONCE - 1)]

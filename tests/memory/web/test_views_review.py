@@ -103,6 +103,7 @@ def test_an_answer_to_a_fact_changed_since_is_kept_and_asked_again(client, trade
     assert last(fact).content == "risks 1%"
 
 
+@pytest.mark.limit("memory.web.views.review.ASKED_AT_ONCE")
 def test_review_asks_about_some_at_a_time(client, trader):
     as_owner(trader, lambda: UserFactFactory.create_batch(ASKED_AT_ONCE + 1, inferred=True))
 

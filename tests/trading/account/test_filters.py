@@ -18,6 +18,7 @@ from trading.models import SavedFilter
 __all__ = ["browser_of_trader"]
 
 
+@pytest.mark.limit("trading.models.filters.MAX_QUERY")
 def test_save_filter_replaces_one_of_the_same_name_and_refuses_what_says_nothing(as_trader):
     for query in ("side=long", "side=short"):
         save_filter(name=" Longs\n ", query=query, now=MAY)
@@ -28,6 +29,7 @@ def test_save_filter_replaces_one_of_the_same_name_and_refuses_what_says_nothing
     assert [(one.name, one.query) for one in list_filters()] == [("Longs", "side=short")]
 
 
+@pytest.mark.limit("trading.account.services.MAX_FILTERS")
 def test_save_filter_keeps_so_many(as_trader):
     for number in range(MAX_FILTERS):
         save_filter(name=f"{number}", query="side=long", now=MAY)

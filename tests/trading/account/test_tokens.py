@@ -58,6 +58,7 @@ def test_token_is_kept_as_a_digest_only_under_a_name_of_one_clean_line(as_trader
         assert token.removeprefix(row.prefix) not in str(cursor.fetchall())
 
 
+@pytest.mark.limit("trading.models.tokens.MAX_TOKEN_NAME")
 @each_case(
     "fields",
     [{"areas": ()}, {"name": ""}, {"name": " \n"}, {"name": "x" * 61}, {"expires_at": NOW}, {"expires_at": NOW - HOUR}],
@@ -76,6 +77,7 @@ def test_token_needs_the_second_factor_where_the_site_asks_for_it(as_trader, set
     assert list_tokens() == []
 
 
+@pytest.mark.limit("trading.account.tokens.MAX_TOKENS")
 def test_tokens_are_limited_but_for_those_that_open_nothing(as_trader):
     create_token(name="expired", expires_at=NOW + HOUR, proof=OPERATOR, now=NOW)
     for number in range(MAX_TOKENS - 1):

@@ -3,6 +3,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from trading.asking import periods
 from trading.asking.periods import PeriodRefused, parse_period
 
 ZONE = ZoneInfo("Europe/Berlin")
@@ -77,6 +78,14 @@ def test_days_are_those_of_the_zone_and_hours_end_now():
 
     assert (period.starts_at, period.ends_at) == (NOW - timedelta(hours=24), NOW)
     assert period.bounds == ("2026-07-15 01:30", "2026-07-16 01:29")
+
+
+@pytest.mark.limit("trading.asking.periods._MOST_LETTERS")
+def test_words_longer_than_any_period_are_not_read(monkeypatch):
+    monkeypatch.setattr(periods, "_read_parts", lambda words: pytest.fail("they were read"))
+
+    with pytest.raises(PeriodRefused):
+        parse_period("x" * (periods._MOST_LETTERS + 1), zone=ZONE, now=NOW)
 
 
 def test_words_of_no_period_are_refused():

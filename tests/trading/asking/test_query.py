@@ -39,6 +39,7 @@ def test_filter_takes_values():
         assert parse(**{name: text}).where == {name: values}
 
 
+@pytest.mark.limit("trading.asking.query.MAX_VALUES")
 def test_words_that_the_record_cannot_answer_are_refused():
     for words in (
         {"measure": "profit"},

@@ -21,6 +21,7 @@ def list_problems(content: bytes) -> list[RowProblem]:
     return read_fills(table, mapping, now=NOW).problems
 
 
+@pytest.mark.limit("trading.ledger.executions.MAX_AMOUNT")
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_read_fills_of_a_bad_file_names_the_row_and_the_reason(name):
     content, row, words = BAD_FILES[name]

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -12,12 +13,15 @@ from django.test import Client
 from django.urls import reverse
 
 from config.lib.rest import parsing
+from tests.factories.memory import MAY
 from tests.factories.trading import TraderFactory
 from tests.source import ROOT
 from tests.trading.web.test_views_imports import fields_of
-from trading.intake import files
+from trading.intake import files, tables
 from trading.intake.tables import MAX_COLUMNS, MAX_ROWS, TableRefused, normal_name, read_table, table_of_records
 from trading.intake.values import looks_like_value, parse_number, split_amount
+from trading.models import TradeFile
+from trading.web.import_forms import TradeFileForm
 
 HEADER = "Time,Symbol,Side,Quantity,Price"
 ROW = "2026-05-01 12:00:00,BTC,buy,1,100"
@@ -87,6 +91,7 @@ def test_large_uploads_take_less_than_200_megabytes():
     assert done.stdout == f"read {len(LARGE)}\n", done.stderr[-500:]
 
 
+@pytest.mark.limit("trading.intake.tables.MAX_COLUMNS", "trading.intake.tables.MAX_ROWS")
 def test_table_at_its_bounds_is_read():
     wide = ",".join([*HEADER.split(","), *(f"c{number}" for number in range(MAX_COLUMNS - 5))])
     assert len(read_table(f"{wide}\n{ROW}\n".encode()).columns) == MAX_COLUMNS
@@ -107,13 +112,15 @@ def test_long_text_in_a_row_is_no_header_and_no_reason_to_refuse():
     assert [row.cells["note"] for row in table.rows] == [note.strip()]
 
 
+@pytest.mark.limit("trading.intake.values._LONGEST")
 def test_long_cells_and_names_are_no_work():
-    digits, zones = "1" * 200_000 + "x", "(UTC" * 50_000
+    zones = "(UTC" * 50_000
 
-    assert not looks_like_value(digits)
-    for read in (parse_number, lambda text: split_amount(text, ["BTC"])):
-        with pytest.raises(ValueError, match=r"is no(t a number| amount)"):
-            read(digits)
+    for digits in ("1" * 101, "1" * 200_000):
+        assert not looks_like_value(digits)
+        for read in (parse_number, lambda text: split_amount(text, ["BTC"])):
+            with pytest.raises(ValueError, match=r"is no(t a number| amount)"):
+                read(digits)
     assert normal_name(zones) == normal_name(zones[:200])
     assert normal_name(" " * 200_000 + "Time (UTC+8)") == "time"
 
@@ -122,12 +129,51 @@ def test_feed_of_a_venue_may_be_longer_than_a_file():
     assert len(table_of_records([{"coin": "BTC"}] * (MAX_ROWS + 1)).rows) == MAX_ROWS + 1
 
 
+@pytest.mark.limit("trading.intake.tables._MAX_MEMBERS")
 def test_packed_file_that_was_joined_is_read_whole():
     parts = [gzip.compress(text.encode()) for text in (f"{HEADER}\n{ROW}\n", f"{ROW}\n")]
 
     assert len(read_table(b"".join(parts)).rows) == 2
     with pytest.raises(TableRefused, match="joined of too many"):
         read_table(gzip.compress(f"{HEADER}\n".encode()) + gzip.compress(b"\n") * 200)
+
+
+@pytest.mark.limit("trading.intake.tables.MAX_BYTES")
+def test_file_has_so_many_bytes():
+    large = f"{HEADER}\n{ROW}\n".encode().ljust(tables.MAX_BYTES + 1)
+
+    with pytest.raises(TableRefused, match="larger than 20 MB"):
+        read_table(large)
+    refused = TradeFileForm(files={"file": SimpleUploadedFile("trades.csv", large)})
+    assert "larger than 20 MB" in refused.errors["file"][0]
+
+
+@pytest.mark.limit("trading.intake.tables._MAX_CELLS")
+def test_table_has_so_many_cells(monkeypatch):
+    monkeypatch.setattr(tables, "_MAX_CELLS", 40)
+
+    assert len(read_table(f"{HEADER}\n{ROW}\n".encode()).rows) == 1
+    with pytest.raises(TableRefused, match="40 cells"):
+        read_table(f"{HEADER}\n{ROW * 10}\n".encode())
+
+
+@pytest.mark.limit("trading.intake.tables._MAX_OBJECTS")
+def test_json_has_so_many_objects(monkeypatch):
+    monkeypatch.setattr(tables, "_MAX_OBJECTS", 40)
+
+    with pytest.raises(TableRefused, match="cells"):
+        read_table(json.dumps([{"time": "2026-05-01"}] * 41).encode())
+
+
+@pytest.mark.limit("trading.intake.files.MAX_WAITING")
+def test_only_the_newest_files_of_a_user_wait(as_trader):
+    new = files.read_upload(f"{HEADER}\n{ROW}\n".encode(), zone="UTC")
+    names = [f"{number}.csv" for number in range(files.MAX_WAITING + 1)]
+
+    for day, name in enumerate(names):
+        files.keep_file(new, name=name, now=MAY + timedelta(days=day))
+
+    assert list(TradeFile.objects.order_by("created_at").values_list("name", flat=True)) == names[1:]
 
 
 # --- Outside of transactions ---
@@ -159,18 +205,18 @@ def upload(client: Client) -> str:
 
 
 def test_file_of_trades_is_read_outside_of_transactions_and_once_a_request(client, monkeypatch):
-    tables, readings = watch(monkeypatch, files, "read_table"), watch(monkeypatch, files, "read_fills")
+    read, readings = watch(monkeypatch, files, "read_table"), watch(monkeypatch, files, "read_fills")
 
     place = upload(client)
-    assert tables == [False]
+    assert read == [False]
 
     fields = fields_of(client.get(place))
-    assert (tables, readings) == ([False] * 2, [False])
+    assert (read, readings) == ([False] * 2, [False])
 
     response = client.post(place, fields | {"act": "import"})
 
     assert response.status_code == 302
-    assert (tables, readings) == ([False] * 3, [False] * 2)
+    assert (read, readings) == ([False] * 3, [False] * 2)
 
 
 def test_upload_over_rest_is_parsed_outside_of_transactions(client, monkeypatch):

@@ -17,8 +17,10 @@ from tests.trading.intake.test_feeds import RIGHTS, SECRET, kraken_rights, open_
 from tests.trading.intake.venue_server import VenueServer
 from trading.intake import feeds
 from trading.intake.feeds import Credentials
-from trading.intake.keys import KeysUnavailable, decrypt_credentials, encrypt_credentials
+from trading.intake.keys import MAX_SECRET, KeysUnavailable, decrypt_credentials, encrypt_credentials
 from trading.intake.sync import (
+    MAX_ACCOUNTS,
+    MAX_MARKETS,
     SYNC_EVERY,
     AccountRefused,
     NewAccount,
@@ -154,6 +156,32 @@ def test_an_account_is_refused_before_it_is_stored(owner, server):
     add(owner)
     with pytest.raises(AccountRefused, match="already"):
         add(owner)
+
+
+@pytest.mark.limit("trading.intake.keys.MAX_SECRET")
+def test_keys_that_are_too_long_to_be_keys_are_refused(owner, server):
+    server.answers[RIGHTS["kraken"][0]] = RIGHTS["kraken"][1]
+    long = "k" * (MAX_SECRET + 1)
+    for given in (Credentials(long, SECRET), Credentials(KEY, long), Credentials(KEY, SECRET, long)):
+        with pytest.raises(AccountRefused, match="too long to be one"):
+            add(owner, venue="kraken", address="", credentials=given)
+
+
+@pytest.mark.limit("trading.intake.sync.MAX_MARKETS")
+def test_account_names_so_many_markets(owner, server):
+    markets = tuple(f"C{number}USDT" for number in range(MAX_MARKETS + 1))
+
+    with pytest.raises(AccountRefused, match=f"at most {MAX_MARKETS} markets"):
+        add(owner, venue="binance", address="", credentials=Credentials(KEY, SECRET), markets=markets)
+
+
+@pytest.mark.limit("trading.intake.sync.MAX_ACCOUNTS")
+def test_user_has_so_many_accounts(owner, server):
+    for number in range(MAX_ACCOUNTS):
+        add(owner, address=f"0x{number:040x}", name=f"desk {number}")
+
+    with pytest.raises(AccountRefused, match=f"{MAX_ACCOUNTS} accounts already"):
+        add(owner, address=ADDRESS, name="one more")
 
 
 def test_accounts_of_one_venue_keep_records_apart_by_their_names(owner, server):

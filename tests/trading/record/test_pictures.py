@@ -1,6 +1,7 @@
 import random
 import zlib
 from io import BytesIO
+from math import isqrt
 from struct import pack
 
 import pytest
@@ -10,6 +11,7 @@ from tests.factories.memory import MAY
 from tests.factories.record import TradeFactory
 from trading.models import TradeRemark
 from trading.record.pictures import (
+    MAX_PIXELS,
     MAX_SIDE,
     MAX_UPLOAD,
     CleanPicture,
@@ -74,19 +76,31 @@ def png_that_claims(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(b"\0" * 99)) + chunk(b"IEND", b"")
 
 
-def test_clean_picture_refuses_what_is_no_picture_or_too_large():
+def test_clean_picture_refuses_what_is_no_picture():
     for content in (
         b"",
         b"GIF89a" + b"\0" * 40,
         b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>",
         b"<!doctype html><script>1</script>",
-        png_that_claims(5_000, 5_000),  # 25 million pixels
-        png_that_claims(65_000, 65_000),
         png_that_claims(10, 10)[:60],
-        b"\0" * (MAX_UPLOAD + 1),
     ):
-        with pytest.raises(PictureRefused):
+        with pytest.raises(PictureRefused, match="no PNG, JPEG or WebP"):
             clean_picture(content)
+
+
+@pytest.mark.limit("trading.record.pictures.MAX_PIXELS")
+def test_clean_picture_refuses_more_pixels_than_it_decodes():
+    for side in (isqrt(MAX_PIXELS) + 1, 65_000):
+        with pytest.raises(PictureRefused, match="24 million pixels"):
+            clean_picture(png_that_claims(side, side))
+
+
+@pytest.mark.limit("trading.record.pictures.MAX_UPLOAD")
+def test_clean_picture_refuses_a_large_file_of_few_pixels():
+    picture = encode(Image.new("RGB", (4, 4)), "PNG")
+
+    with pytest.raises(PictureRefused, match="larger than 5 MB"):
+        clean_picture(picture + bytes(MAX_UPLOAD + 1 - len(picture)))
 
 
 @pytest.mark.filterwarnings("ignore")  # the reader of EXIF warns of what it skips
@@ -119,6 +133,7 @@ def test_a_picture_is_replaced_and_deleted_and_the_note_stays(as_trader):
     assert TradeRemark.objects.get().text == "Too early"
 
 
+@pytest.mark.limit("config.settings.PICTURES_MB_PER_USER")
 def test_pictures_of_a_user_have_a_quota(as_trader, settings):
     settings.PICTURES_MB_PER_USER = 1
     first, second = TradeFactory(), TradeFactory()

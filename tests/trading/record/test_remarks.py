@@ -24,6 +24,7 @@ def test_write_remark_changes_only_what_is_given(as_trader):
     assert (get_remark(trade.pk).text, get_remark(trade.pk).tag_names) == ("", ["news"])
 
 
+@pytest.mark.limit("trading.models.remarks.MAX_REMARK", "trading.models.remarks.MAX_TAGS")
 def test_write_remark_refuses_too_much_and_no_trade(as_trader):
     trade_id = TradeFactory().pk
     for given in ({"text": "x" * (MAX_REMARK + 1)}, {"tags": [f"t{n}" for n in range(MAX_TAGS + 1)]}):

@@ -77,6 +77,11 @@ def test_reading_tells_why_no_position_is_opened():
         assert read(**strategy).problem == problem
 
 
+@pytest.mark.limit(
+    "trading.skills.conditions.LONGEST_LASTING",
+    "trading.skills.conditions.LONGEST_WINDOW",
+    "trading.skills.words.MOST_BARS",
+)
 def test_line_that_is_not_understood_says_why():
     for strategy, problem in (
         ({"entry": "Buy a close above the 20-bar high if the tape agrees"}, "“tape agrees” is not in the grammar"),
@@ -85,6 +90,11 @@ def test_line_that_is_not_understood_says_why():
             "the skill sees no 1w bars; add them to its higher timeframes",
         ),
         ({"entry": "Buy a close above the 501-bar high"}, "501 bars are not 2 to 500 whole bars"),
+        ({"entry": "Buy when RSI is below 30 for 50 bars"}, "it may last for 1 to 49 bars or payments"),
+        (
+            {"entry": BOTH_SIDES, "avoid": ["No trades within 4 days of CPI"]},
+            "the calendar is looked at for three days at most",
+        ),
         ({"entry": "RSI(14) below 30"}, "say whether to buy or to sell"),
         ({"entry": "Buy when funding is below 20 %"}, "say whether this funding is of a payment or of a year"),
         ({"entry": "Buy when RSI is below the 20-bar mean"}, "RSI(14) is compared with a number"),

@@ -78,6 +78,7 @@ def test_calendar_keeps_what_fits(client):
     assert_shows(client.get(CALENDAR, {"kind": "gdp"}), "No event fits")
 
 
+@pytest.mark.limit("trading.web.filters.MAX_DAYS")
 @each_case(
     "query, words",
     [

@@ -1,10 +1,13 @@
 """A body over its limit is answered with 413 before anything of it is kept, announced or not."""
 
+import importlib
 import json
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings
 
+from config import asgi
 from config.lib.edge.bodies import BodyLimit
 
 
@@ -61,3 +64,26 @@ def test_refusal_is_a_page_or_a_problem():
 
     assert b"more than Keel can take" in page[1]["body"]
     assert json.loads(problem[1]["body"])["code"] == "too_large"
+
+
+@pytest.mark.limit("config.settings.MAX_BODY_BYTES")
+def test_site_takes_bodies_of_its_limit(monkeypatch):
+    sent = []
+
+    async def take(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive():
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message.get("status"))
+
+    monkeypatch.setattr("django.core.asgi.get_asgi_application", lambda: take)
+    site = importlib.reload(asgi).application
+    for size in (settings.MAX_BODY_BYTES, settings.MAX_BODY_BYTES + 1):
+        headers = [(b"content-length", str(size).encode())]
+        scope = {"type": "http", "path": "/theme/", "method": "POST", "headers": headers, "client": ("127.0.0.1", 1)}
+        async_to_sync(site)(scope, receive, send)
+
+    assert [status for status in sent if status] == [200, 413]

@@ -80,6 +80,7 @@ def test_endless_white_space_is_given_up():
     assert answer.is_empty
 
 
+@pytest.mark.limit("config.lib.llm.answer.MAX_TEXT")
 def test_take_text_is_cut_at_the_limit_exactly():
     answer = StreamedAnswer()
 
@@ -155,6 +156,7 @@ def test_tool_calls_keeps_an_id_that_carries_a_signature():
     assert call.state == {"model": "m", "call": {"id": signed}}
 
 
+@pytest.mark.limit("config.lib.llm.answer.MAX_CALLS")
 def test_endless_calls_are_cut_off():
     answer = StreamedAnswer()
 
@@ -164,6 +166,7 @@ def test_endless_calls_are_cut_off():
     assert len(answer.tool_calls()) == MAX_CALLS
 
 
+@pytest.mark.limit("config.lib.llm.answer.MAX_ARGUMENTS")
 def test_arguments_of_all_calls_share_one_limit():
     answer = StreamedAnswer()
 

@@ -65,6 +65,7 @@ def test_read_joins_the_pieces(pieces, fields):
     assert joined(*pieces) == fields
 
 
+@pytest.mark.limit("config.lib.llm.state.MAX_OPAQUE")
 @pytest.mark.parametrize(("length", "is_kept"), [(MAX_OPAQUE, True), (MAX_OPAQUE + 1, False), (40_000, False)], ids=str)
 def test_read_drops_a_signature_that_is_too_long(length, is_kept):
     sent = details({"type": "reasoning.encrypted", "data": "x" * length})
@@ -79,6 +80,7 @@ def test_read_drops_state_that_is_too_long():
     assert joined(*pieces, *pieces) == {}
 
 
+@pytest.mark.limit("config.lib.llm.state.MAX_DEPTH")
 def test_read_drops_state_that_is_too_deep():
     deep = {"a": 1}
     for _ in range(50):
