@@ -40,7 +40,7 @@ BUDGETS: Final = {
     "memory/web": 1500,
     "memory/api": 450,
     "trading": 400,
-    "trading/ledger": 2000,
+    "trading/ledger": 2200,  # proofs of the start of a history
     "trading/record": 2500,  # decisions that can be replayed; the values of a trade, from web and asking
     "trading/market": 1900,
     "trading/intake": 2100,

@@ -14,9 +14,10 @@ from trading.api import fields
 from trading.ledger.arrivals import add_entries, price_fees
 from trading.ledger.entries import Entries
 from trading.ledger.executions import Execution
-from trading.ledger.positions import Check, Funding, PathBar, Tick
+from trading.ledger.positions import Check, Funding, Tick
 from trading.ledger.rows import Intent
 from trading.ledger.services import lock_deployment, record_tick
+from trading.ledger.trips import PathBar
 from trading.market.queries import get_regime
 from trading.market.tape import REAL
 from trading.models import EntrySource, OrderOrigin

@@ -18,6 +18,8 @@ DOLLARS: Final = frozenset(
     ["USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "USDB", "FDUSD", "BUSD", "GUSD", "TUSD", "DAI", "PYUSD"]
 )
 _PLACES: Final = -12
+_CENT: Final = Decimal("0.01")
+_ROUNDED: Final = Decimal("1e-6")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,29 @@ class Execution:
     pnl_usd: Decimal | None = None  # what it realised before fees, where the venue says so
     source_order: int = 0  # its place in the source, oldest first
     settled_at: datetime | None = None  # the tick that brought it; None: the tick that is applied, or its own instant
+
+    @property
+    def has_profit(self) -> bool:
+        """Whether the venue says that it reduced a position at a profit or loss; a zero says nothing."""
+        return bool(self.pnl_usd) and self.is_reducing is not False
+
+    def must_reduce(self, held: Decimal) -> bool:
+        """Tell whether it reduced more than is held: by its word all of it, by its profit some of it."""
+        if held * self.quantity >= 0:
+            return bool(self.is_reducing) or self.has_profit
+        return bool(self.is_reducing) and abs(held) < abs(self.quantity)
+
+
+def compare_profit(stated: Decimal, computed: Decimal, value: Decimal) -> bool | None:
+    """Tell whether two profits of one exit are equal but for rounding; None: it is too coarse to tell.
+
+    `value`: what the exit traded at. The profit may be cut at its last digit or a cent, the average at six digits.
+    """
+    unit = Decimal(1).scaleb(int(stated.normalize(EXACT_MATHS).as_tuple().exponent))
+    rounding = min(unit, _CENT) + value * _ROUNDED
+    if abs(stated - computed) > rounding:
+        return False
+    return True if rounding * 100 <= abs(stated) else None
 
 
 def sort_fills(fills: Sequence[Execution], held: Decimal) -> list[Execution]:

@@ -10,26 +10,17 @@ Quantities are signed: long above zero, short below.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal, localcontext
-from enum import StrEnum
 from typing import Final
 
 from trading.ledger.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, round_quantities, sort_fills
+from trading.ledger.trips import ExitCause, PathBar, Trip, take_share
 from trading.models import ReconcileState, TradeSide
 
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
-_MINUTE: Final = timedelta(minutes=1)
-_GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
-
-
-class ExitCause(StrEnum):
-    FILL = "fill"
-    FLIP = "flip"  # one fill closed it and opened the other side
-    LIQUIDATION = "liquidation"
-    UNEXPLAINED = "unexplained"  # no fill was seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +30,6 @@ class Funding:
     symbol: str
     at: datetime
     amount_usd: Decimal
-
-
-@dataclass(frozen=True, slots=True)
-class PathBar:
-    opened_at: datetime
-    closed_at: datetime
-    high: Decimal
-    low: Decimal
-    close: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,120 +63,15 @@ class Tick:
 
 
 @dataclass(slots=True)
-class Trip:
-    """One round trip so far, in exact money; zero `quantity` once ended."""
+class Starts:
+    """The symbols of which it is proven what was held before their first fill."""
 
-    symbol: str
-    side: TradeSide
-    first_fill_id: str
-    entry_tick_at: datetime
-    entry_at: datetime  # of the first fill
-    last_fill_id: str
-    last_fill_at: datetime
-    quantity: Decimal = ZERO
-    peak_quantity: Decimal = ZERO  # absolute
-    cost_usd: Decimal = ZERO  # of the quantity held, signed as it is
-    entry_price: Decimal = ZERO  # average cost after the last add
-    entry_size_usd: Decimal = ZERO  # the largest cost it held at once
-    exited_quantity: Decimal = ZERO  # absolute
-    exited_value_usd: Decimal = ZERO  # what the exits traded at
-    gross_usd: Decimal = ZERO  # realised so far, before fees and funding
-    fees_usd: Decimal = ZERO
-    funding_usd: Decimal = ZERO
-    mfe_usd: Decimal = ZERO  # best gross on the way, realised and unrealised; never below zero
-    mae_usd: Decimal = ZERO  # worst; never above zero
-    last_funding_at: datetime | None = None
-    exit_tick_at: datetime | None = None
-    exit_at: datetime | None = None  # of the last fill
-    exit_cause: ExitCause | None = None
-    has_gap: bool = False
-    has_estimate: bool = False
-    is_unconfirmed: bool = False
-    path_minutes: int = 0  # of the longest bar that it was followed by
-    converted_fees: dict[str, Decimal] = field(default_factory=dict)  # by coin, part of `fees_usd`
-    unpriced_fees: dict[str, Decimal] = field(default_factory=dict)  # by coin, not part of it
+    proven: set[str] = field(default_factory=set)
+    whole_since: datetime | None = None  # a snapshot named every position then
 
-    @property
-    def is_open(self) -> bool:
-        return self.exit_tick_at is None
-
-    @property
-    def last_change_at(self) -> datetime:
-        return max(self.last_fill_at, self.last_funding_at or self.last_fill_at)
-
-    @property
-    def exit_price(self) -> Decimal | None:
-        """The mean exit price, if any."""
-        if not self.exited_quantity:
-            return None
-        return EXACT_MATHS.divide(self.exited_value_usd, self.exited_quantity)
-
-    @property
-    def realized_pnl_usd(self) -> Decimal:
-        """Net: gross less fees, with funding."""
-        return EXACT_MATHS.add(EXACT_MATHS.subtract(self.gross_usd, self.fees_usd), self.funding_usd)
-
-    @property
-    def reconciled(self) -> ReconcileState:
-        """How far fills explain it."""
-        if self.has_gap:
-            return ReconcileState.GAP
-        if self.has_estimate:
-            return ReconcileState.ESTIMATED
-        return ReconcileState.UNCONFIRMED if self.is_unconfirmed else ReconcileState.EXACT
-
-    def follow_price(self, price: Decimal) -> bool:
-        """Widen the excursion to a price; tell whether it grew."""
-        value = self.gross_usd + self.quantity * price - self.cost_usd
-        return self._widen_excursion(value)
-
-    def _widen_excursion(self, gross: Decimal) -> bool:
-        if gross > self.mfe_usd:
-            self.mfe_usd = gross
-        elif gross < self.mae_usd:
-            self.mae_usd = gross
-        else:
-            return False
-        return True
-
-    def take(self, fill: Execution, quantity: Decimal, fee_usd: Decimal) -> None:
-        """Add or remove a fill's part, down to flat."""
-        self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
-        self.fees_usd += fee_usd
-        if fill.fee_coin and fill.fee_in_coin:
-            coins = self.unpriced_fees if fill.fee_usd is None else self.converted_fees
-            part = _take_share(fill.fee_in_coin, quantity, fill.quantity)
-            coins[fill.fee_coin] = coins.get(fill.fee_coin, ZERO) + part
-        value = quantity * fill.price
-        if self.quantity * quantity >= 0:
-            self.quantity += quantity
-            self.cost_usd += value
-            self.entry_price = self.cost_usd / self.quantity
-            self.peak_quantity = max(self.peak_quantity, abs(self.quantity))
-            self.entry_size_usd = max(self.entry_size_usd, abs(self.cost_usd))
-            return
-        removed = _take_share(self.cost_usd, -quantity, self.quantity)
-        self.gross_usd -= value + removed
-        self.cost_usd -= removed
-        self.quantity += quantity
-        self.exited_quantity += abs(quantity)
-        self.exited_value_usd += abs(value)
-
-    def end(self, tick_at: datetime, at: datetime, cause: ExitCause) -> None:
-        """Close it; it holds nothing any more."""
-        self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
-
-    def follow_bar(self, bar: PathBar, *, uses_closes: bool) -> bool:
-        """Follow a bar that has ended; tell whether the trip changed."""
-        minutes = (bar.closed_at - bar.opened_at) // _MINUTE
-        is_longest = minutes > self.path_minutes
-        self.path_minutes = max(self.path_minutes, minutes)
-        if not self.is_open or bar.closed_at <= self.last_fill_at:
-            return is_longest  # it was looked at before that fill
-        # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
-        is_whole = self.last_fill_at <= bar.opened_at
-        prices = (bar.high, bar.low) if is_whole and not uses_closes else (bar.close,)
-        return any([self.follow_price(price) for price in prices]) or is_longest
+    def is_proven(self, symbol: str, at: datetime) -> bool:
+        """Tell whether a trip of a symbol that begins at an instant begins from what is known."""
+        return symbol in self.proven or (self.whole_since is not None and at > self.whole_since)
 
 
 class Book:
@@ -204,25 +81,28 @@ class Book:
         *,
         seen: Iterable[tuple[str, str]] = (),
         uses_closes: bool = False,
-        confirmed: Iterable[str] | None = None,
+        starts: Starts | None = None,
     ) -> None:
         """Start from open trips.
 
-        `seen`: fills applied before, by (symbol, fill id). `confirmed`: symbols whose first position is known;
-        None: all.
+        `seen`: fills applied before, by (symbol, fill id). `starts`: those proven before; None: all.
         """
         self.open: dict[str, Trip] = {trip.symbol: trip for trip in trips if trip.is_open}
         self.booked: list[Check] = []  # the snapshots of the last tick that changed or confirmed a trip
         self.taken: list[Execution] = []  # the new fills of the last tick
         self._seen = set(seen)
         self._uses_closes = uses_closes
-        self._confirmed = None if confirmed is None else set(confirmed)
+        self._starts = starts
         self._touched: dict[int, Trip] = {}
 
     def held(self, symbol: str) -> Decimal:
         """Return the signed quantity held of a symbol."""
         trip = self.open.get(symbol)
         return trip.quantity if trip else ZERO
+
+    def is_proven(self, symbol: str, at: datetime) -> bool:
+        """Tell the same of all that is proven so far."""
+        return self._starts is None or self._starts.is_proven(symbol, at)
 
     def unseen(self, fills: Iterable[Execution]) -> list[Execution]:
         """Return the new fills, each once."""
@@ -293,25 +173,25 @@ class Book:
 
     def _apply_fill(self, tick: Tick, fill: Execution) -> list[Trip]:
         held, start = self.held(fill.symbol), fill.start_quantity
-        if start is None and fill.is_reducing and held * fill.quantity >= 0:
+        if start is not None:
+            self._accept_position(fill.symbol, start, fill.at)
+        elif fill.must_reduce(held):
             start = -fill.quantity  # at the least, or there was nothing to reduce
-        if start is not None and self._confirmed is not None:
-            self._confirmed.add(fill.symbol)
         gaps = []
         if start is not None and start != held:
-            missing = replace(
-                fill,
-                fill_id=f"{GAP_PREFIX}{fill.fill_id}",
-                quantity=start - held,
-                fee_usd=ZERO,
-                fee_coin="",
-                is_liquidation=False,
-                start_quantity=None,
-            )
-            gaps = self._take_fill(tick.at, missing, ExitCause.UNEXPLAINED)
-            for trip in gaps:
-                trip.has_gap = True
+            name = f"{GAP_PREFIX}{fill.fill_id}"
+            missing = Execution(name, fill.symbol, fill.at, start - held, fill.price, settled_at=fill.settled_at)
+            gaps = self._take_unseen(tick.at, missing, "has_gap")
         return gaps + self._take_fill(tick.at, fill, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
+
+    def _take_unseen(self, tick_at: datetime, change: Execution, mark: str) -> list[Trip]:
+        """Apply a change that no fill explains; its trips are marked before they end."""
+        if trip := self.open.get(change.symbol):
+            setattr(trip, mark, True)
+        changed = self._take_fill(tick_at, change, ExitCause.UNEXPLAINED)
+        for trip in changed:
+            setattr(trip, mark, True)
+        return changed
 
     def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[Trip]:
         """Apply a fill; return the trips of its parts, two across zero."""
@@ -319,7 +199,7 @@ class Book:
         tick_at, changed = fill.settled_at or tick_at, []
         if trip is not None and trip.quantity * quantity < 0:
             out = quantity if abs(quantity) <= abs(trip.quantity) else -trip.quantity
-            part = _take_share(fee, out, quantity)
+            part = take_share(fee, out, quantity)
             quantity, fee = quantity - out, fee - part
             changed.append(trip)
             trip.follow_price(fill.price)
@@ -327,11 +207,8 @@ class Book:
             self._mark_touched(trip)
             if not trip.quantity:
                 has_crossed = quantity and cause is not ExitCause.LIQUIDATION
-                trip.end(tick_at, fill.at, ExitCause.FLIP if has_crossed else cause)
-                del self.open[fill.symbol]
+                self._end(trip, tick_at, fill.at, ExitCause.FLIP if has_crossed else cause)
             if not quantity:
-                if not trip.quantity and self._confirmed is not None:
-                    self._confirmed.add(fill.symbol)
                 return changed
             trip = None
         if trip is None:
@@ -339,26 +216,40 @@ class Book:
             trip = self.open[fill.symbol] = Trip(
                 fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
             )
-            trip.is_unconfirmed = self._confirmed is not None and fill.symbol not in self._confirmed
+            is_rest = bool(changed)
+            trip.is_unconfirmed = not self.is_proven(fill.symbol, fill.at) or (is_rest and changed[0].agrees is False)
+            trip.is_rest_in_doubt = is_rest and trip.is_unconfirmed
         trip.follow_price(fill.price)
         trip.take(fill, quantity, fee)
         self._mark_touched(trip)
         return [*changed, trip]
 
+    def _end(self, trip: Trip, tick_at: datetime, at: datetime, cause: ExitCause) -> None:
+        """End a trip. To be flat proves nothing of the next one, unless it is proven that this one began from zero."""
+        trip.end(tick_at, at, cause)
+        del self.open[trip.symbol]
+        if self._starts is not None and trip.reconciled is ReconcileState.EXACT:
+            self._starts.proven.add(trip.symbol)
+
+    def _accept_position(self, symbol: str, quantity: Decimal, at: datetime) -> bool:
+        """Take a stated position as the proof of a start; tell whether anything was in doubt."""
+        if self._starts is None:
+            return False
+        is_news, trip = not self._starts.is_proven(symbol, at), self.open.get(symbol)
+        self._starts.proven.add(symbol)
+        if trip is not None and trip.is_unconfirmed and trip.quantity == quantity:
+            trip.is_unconfirmed, is_news = False, True
+            self._mark_touched(trip)
+        return is_news
+
     def _apply_check(self, check: Check, tick_at: datetime) -> bool:
         """Book the difference to a checked position; tell whether there was one, or a start to confirm."""
-        symbol, missing = check.symbol, check.quantity - self.held(check.symbol)
-        is_news, trip = self._confirmed is not None and symbol not in self._confirmed, self.open.get(symbol)
-        if self._confirmed is not None:
-            self._confirmed.add(symbol)
-        if is_news and trip is not None and not missing:
-            trip.is_unconfirmed = False
-            self._mark_touched(trip)
+        is_news = self._accept_position(check.symbol, check.quantity, check.at)
+        missing = check.quantity - self.held(check.symbol)
         if not missing or (check.quantity and abs(missing) <= DUST):
             return is_news
-        fill = Execution(check.name, symbol, check.at, missing, check.price)
-        for trip in self._take_fill(tick_at, fill, ExitCause.UNEXPLAINED):
-            trip.has_estimate = True
+        fill = Execution(check.name, check.symbol, check.at, missing, check.price)
+        self._take_unseen(tick_at, fill, "has_estimate")
         return True
 
 
@@ -371,7 +262,3 @@ def read_snapshot(tick: Tick, symbol: str, fills: Iterable[Execution]) -> Check 
     if mark is None or is_ahead:
         return None
     return Check(symbol, tick.at, tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), mark)
-
-
-def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
-    return amount if part == whole else (amount * part / whole).quantize(_GRAIN)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -18,7 +19,7 @@ from django.db.models import Max, Q
 
 from config.lib.fields import AmongRows
 from trading.ledger.executions import Execution
-from trading.ledger.positions import Book, Check, ExitCause, Funding, PathBar, Tick, Trip
+from trading.ledger.positions import Book, Check, Funding, Starts, Tick
 from trading.ledger.rows import (
     FILL_COLUMNS,
     Intent,
@@ -32,6 +33,7 @@ from trading.ledger.rows import (
     new_trade_row,
     outcome_columns,
 )
+from trading.ledger.trips import ExitCause, PathBar, Trip
 from trading.market.tape import Span, choose_tape, finest_bars
 from trading.models import (
     Bar,
@@ -80,12 +82,26 @@ def find_late(deployment: Deployment, spans: Mapping[str, Span]) -> dict[str, Sp
     return late
 
 
-def find_confirmed(deployment: Deployment, symbols: Iterable[str]) -> set[str] | None:
-    """Return the symbols whose first position is known; None: all, as Keel or a whole snapshot says."""
-    if deployment.broker_kind != BrokerKind.LIVE or deployment.account.get("complete_since"):
+def find_starts(deployment: Deployment, symbols: Iterable[str], until: datetime | None = None) -> Starts | None:
+    """Return the symbols whose start is proven by what is stored up to an instant; None: all, as Keel trades them.
+
+    Proofs are a checked position, a fill of which the venue states the position before it, a snapshot of all positions,
+    and an exact trade that ended: its profits agree with those of the venue.
+    """
+    if deployment.broker_kind != BrokerKind.LIVE:
         return None
-    rows = Trade.objects.filter(deployment=deployment, status=TradeStatus.CLOSED, symbol__in=set(symbols))
-    return set(rows.order_by().values_list("symbol", flat=True).distinct())
+    since = deployment.account.get("complete_since")
+    starts = Starts(whole_since=datetime.fromisoformat(since) if since else None)
+    if starts.whole_since and (until is None or until > starts.whole_since):
+        return starts
+    of = Q(deployment=deployment)
+    proofs = (
+        PositionCheck.objects.filter(of, Q(at__lte=until) if until else Q()),
+        Trade.objects.filter(of, Q(exit_at__lte=until) if until else Q(), status="closed", reconciled="exact"),
+        Fill.objects.filter(of, Q(at__lte=until) if until else Q(), start_quantity__isnull=False),
+    )
+    starts.proven = {name for name in set(symbols) if any(rows.filter(symbol=name).exists() for rows in proofs)}
+    return starts
 
 
 @dataclass(slots=True)
@@ -127,17 +143,18 @@ def _rebuild_symbol(
     state, after = _find_checkpoint(deployment, symbol, first)
     until = None if state else _find_flat_end(deployment, symbol, after, last)
     entries = _read_entries(deployment, symbol, after, until)
-    confirmed = _find_confirmed_at(deployment, state, after, entries)
-    book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
-    if until is not None and book.open:  # so the later trades change, too
+    fold = partial(_fold, deployment, symbol, state, after)
+    book, trips = fold(entries)
+    if until is not None and (book.open or _has_other_start(deployment, symbol, until, book)):
+        # The later trades change, too.
         until, entries = None, _read_entries(deployment, symbol, after, None)
-        book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
+        book, trips = fold(entries)
     begun = Q(status=TradeStatus.OPEN) if state else _between("entry_at", after, until)
     rows = Trade.objects.filter(begun, deployment=deployment, symbol=symbol)
     # Sorted here: SQLite would read all trades in the order of an index to find the open one.
     old = sorted(rows.values(*_READ), key=itemgetter("entry_at"))
     if bars := _read_path(deployment, symbol, trips, after, now):
-        book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
+        book, trips = fold(entries, bars)
         # What an open trade did before its state was kept counts as told only if bars told it then.
         _drop_uncovered(trips, bars, after if state.get("path_minutes") else None, now)
     store_checks(deployment, book.booked)
@@ -150,15 +167,27 @@ def _rebuild_symbol(
     done.gaps += sum(row["reconciled"] == ReconcileState.GAP for row in made)
 
 
+def fold_with(deployment: Deployment | None, symbol: str, fills: Sequence[Execution]) -> tuple[list[Trip], bool]:
+    """Return the trips that new fills of a symbol would be part of, and whether they begin its history."""
+    first = min(fill.at for fill in fills)
+    if deployment is None:
+        return Book(starts=Starts()).apply(Tick(first, fills)), True
+    state, after = _find_checkpoint(deployment, symbol, first)
+    entries = _read_entries(deployment, symbol, after, None)
+    entries = replace(entries, fills=[*entries.fills, *fills])
+    is_first = after is None and not state and min(fill.at for fill in entries.fills) == first
+    return _fold(deployment, symbol, state, after, entries)[1], is_first and not entries.checks
+
+
 def fold_until(deployment: Deployment, symbol: str, since: datetime, until: datetime) -> Trip | None:
     """Return what was held of a symbol at an instant, from the entries that were known by then."""
     _, after = _find_checkpoint(deployment, symbol, since)
     entries = _read_entries(deployment, symbol, after, until)
     known = [fill for fill in entries.fills if (fill.settled_at or fill.at) <= until]
     entries = replace(entries, fills=known)
-    book, _ = _fold(deployment, symbol, {}, entries, None, ())
+    book, _ = _fold(deployment, symbol, {}, after, entries)
     bars = _read_path(deployment, symbol, list(book.open.values()), after, until)
-    book, _ = _fold(deployment, symbol, {}, entries, None, bars)
+    book, _ = _fold(deployment, symbol, {}, after, entries, bars)
     return book.open.get(symbol)
 
 
@@ -196,6 +225,13 @@ def _between(column: str, after: datetime | None, until: datetime | None) -> Q:
     return (Q(**{f"{column}__gt": after}) if after else Q()) & (Q(**{f"{column}__lte": until}) if until else Q())
 
 
+def _has_other_start(deployment: Deployment, symbol: str, end: datetime, book: Book) -> bool:
+    """Tell whether trades after an end may rest on another proof of their start than the book has."""
+    stale = ReconcileState.UNCONFIRMED if book.is_proven(symbol, end) else ReconcileState.EXACT
+    later = Trade.objects.filter(_between("entry_at", end, None), deployment=deployment, symbol=symbol)
+    return deployment.broker_kind == BrokerKind.LIVE and later.filter(reconciled=stale).exists()
+
+
 def _read_entries(deployment: Deployment, symbol: str, after: datetime | None, until: datetime | None) -> _Entries:
     which = Q(deployment=deployment, symbol=symbol) & _between("at", after, until)
     fills, intents = [], {}
@@ -226,32 +262,19 @@ def _read_last_snapshot(deployment: Deployment, symbol: str) -> Check | None:
     return Check(symbol, datetime.fromisoformat(snapshot["at"]), quantity, Decimal(snapshot["marks"][symbol]))
 
 
-def _find_confirmed_at(
-    deployment: Deployment, state: Mapping[str, Any], after: datetime | None, entries: _Entries
-) -> set[str] | None:
-    """Return an empty set where the start of the fold is in doubt, else None."""
-    if deployment.broker_kind != BrokerKind.LIVE:
-        return None
-    if state:
-        return set() if state.get("is_unconfirmed") else None
-    since = deployment.account.get("complete_since")
-    first = min((fill.at for fill in entries.fills), default=None)
-    is_whole = since and first is not None and first > datetime.fromisoformat(since)
-    return None if after is not None or is_whole else set()
-
-
 def _fold(
     deployment: Deployment,
     symbol: str,
     state: Mapping[str, Any],
+    after: datetime | None,
     entries: _Entries,
-    confirmed: set[str] | None,
-    bars: Sequence[PathBar],
+    bars: Sequence[PathBar] = (),
 ) -> tuple[Book, list[Trip]]:
     """Return the book and the trips that entries make, the one that was open among them."""
     trips = [load_trip(state)] if state else []
     uses_closes = deployment.excursion_from == ExcursionFrom.CLOSE
-    book = Book(trips, uses_closes=uses_closes, confirmed=confirmed)
+    starts = find_starts(deployment, [symbol] if after else [], after)
+    book = Book(trips, uses_closes=uses_closes, starts=starts)
     last, positions, marks = entries.snapshot, None, {}
     if last is not None:
         positions, marks = {symbol: last.quantity}, {symbol: last.price}

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from config.lib.owned import OwnedModel, ScopeError, owner_id
 from trading.ledger.executions import EXACT_MATHS, Execution
-from trading.ledger.positions import ExitCause, Trip
+from trading.ledger.trips import ExitCause, Trip
 from trading.models import Deployment, ExitKind, Fill, OrderOrigin, RegimeTag, Trade, TradeStatus
 
 _GRAIN: Final = Decimal("1e-12")  # of the columns

@@ -24,8 +24,8 @@ from config.lib.errors import NotFound, StateConflict
 from config.lib.fields import AmongRows
 from trading import models
 from trading.ledger.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution
-from trading.ledger.positions import Book, Check, Funding, Tick, Trip, read_snapshot
-from trading.ledger.rebuild import Rebuilt, find_confirmed, find_late, find_spans, rebuild_symbols, store_checks
+from trading.ledger.positions import Book, Check, Funding, Tick, read_snapshot
+from trading.ledger.rebuild import Rebuilt, find_late, find_spans, find_starts, rebuild_symbols, store_checks
 from trading.ledger.rows import (
     Intent,
     TickFills,
@@ -39,6 +39,7 @@ from trading.ledger.rows import (
     outcome_columns,
     update_trades,
 )
+from trading.ledger.trips import Trip
 from trading.market.tape import Span
 
 _FEW: Final = 20  # fills, that are looked up one by one
@@ -163,7 +164,7 @@ class Ledger:
             stored.values(),
             seen=known.fills,
             uses_closes=deployment.excursion_from == models.ExcursionFrom.CLOSE,
-            confirmed=find_confirmed(deployment, {fill.symbol for fill in tick.fills}),
+            starts=find_starts(deployment, {fill.symbol for fill in tick.fills} | set(tick.positions or ())),
         )
         ledger = cls(deployment, book, known, stored)
         new = sort_out(tick.fills, tick.funding, known)

@@ -19,9 +19,10 @@ from config.lib.owned import owned_tx
 from trading import models
 from trading.agent.context import AgentPrompt, Portfolio, Record, gather_context, read_closed, write_prompt
 from trading.agent.decide import Ask, Decision, decide
-from trading.ledger.positions import PathBar, Tick
+from trading.ledger.positions import Tick
 from trading.ledger.rows import Intent
 from trading.ledger.services import Ledger, TickOutOfTime, TickRecord, lock_deployment
+from trading.ledger.trips import PathBar
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
 from trading.record.backtests import VOLUME_PCT

@@ -78,9 +78,9 @@ def test_preview_entries_counts_and_writes_nothing(deployment):
     assert Fill.objects.count() == 1
 
 
-def test_history_without_a_stated_start_is_unconfirmed_until_it_is_flat_and_what_reduces_nothing_a_gap(deployment):
+def test_history_without_a_stated_start_is_unconfirmed_and_what_reduces_nothing_a_gap(deployment):
     bring(deployment, [execution(-1, 100, 1), execution(3, 90, 2), execution(-2, 95, 3), execution(1, 95, 4)])
-    assert [row["reconciled"] for row in rows(deployment)] == ["unconfirmed", "unconfirmed", "exact"]
+    assert [row["reconciled"] for row in rows(deployment)] == ["unconfirmed", "unconfirmed", "unconfirmed"]
 
     other = DeploymentFactory(broker_kind="live")
     bring(other, [execution(-1, 110, 1, is_reducing=True)])

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trading.ledger.executions import Execution, sort_fills
-from trading.ledger.positions import Book, ExitCause, Funding, PathBar, Tick, Trip
+from trading.ledger.positions import Book, Funding, Tick
 from trading.ledger.rows import dump_trip, load_trip
+from trading.ledger.trips import ExitCause, PathBar, Trip
 from trading.models import ReconcileState, TradeSide
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

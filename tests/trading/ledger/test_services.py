@@ -10,7 +10,7 @@ from tests.factories.memory import JUNE
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
 from tests.trading.ledger.test_rebuild import at, execution, record, rows
-from trading.ledger.positions import Book, Funding, PathBar, Tick
+from trading.ledger.positions import Book, Funding, Tick
 from trading.ledger.rows import (
     Intent,
     dump_trip,
@@ -21,6 +21,7 @@ from trading.ledger.rows import (
     update_trades,
 )
 from trading.ledger.services import Ledger, TickMissing, TickOutOfTime, lock_deployment, record_tick
+from trading.ledger.trips import PathBar
 from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
 
 D = Decimal

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.factories.memory import HOUR
-from trading.ledger.positions import Book, ExitCause, PathBar, Tick
+from trading.ledger.positions import Book, Tick
+from trading.ledger.trips import ExitCause, PathBar
 from trading.models import Bar, FundingRate
 from trading.runs.paper import Costs, Holding, OrderRequest, PaperBroker
 
