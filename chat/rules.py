@@ -10,8 +10,8 @@ from uuid import UUID
 from django.contrib.auth import get_user_model
 from django.db.models import Exists
 
-from config.lib.columns import Columns
 from config.lib.owned import owner_id
+from config.lib.queries import Columns
 from config.lib.words.compile import Refusal, compile_rule
 from config.lib.words.lexer import read_tokens
 from config.lib.words.markets import find_base

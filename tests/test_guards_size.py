@@ -10,7 +10,7 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 790,  # files that their owner alone reads, opened in one place
-    "config/lib": 2440,  # proofs that a door passes on; migrations beside a site
+    "config/lib": 2540,  # proofs that a door passes on; migrations beside a site; queries compiled once
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 950,  # retention, mails that wait

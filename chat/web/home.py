@@ -17,6 +17,7 @@ from config.lib.charts.svg import draw_sparkline
 from config.lib.charts.values import Chart, draw_equity
 from config.lib.figures import format_count
 from config.lib.owned import owner_id
+from config.lib.queries import compiled
 from config.lib.words.rules import parse_rule
 from memory.facts.queries import list_new_facts
 from memory.models import MemoryProposal, UserFact
@@ -57,7 +58,8 @@ class Waiting(NamedTuple):
 
 def describe_home(user: Trader, *, zone: ZoneInfo, now: datetime) -> dict[str, object]:
     """Return what the home page shows."""
-    counts, accounts, rules = _count_rows(now), get_accounts(zone=zone, now=now), list_rules()
+    [counts] = _count_rows(owner_id(), now, now - FAILED_FOR)
+    accounts, rules = get_accounts(zone=zone, now=now), list_rules()
     positions = accounts.positions
     lessons = [one for one in accounts.accounts if one.note and one.note["generated_at"] > now - NEW_FOR]
     is_done = {"tier": user.experience_tier is not None, "record": counts["has_record"], "rule": bool(rules)}
@@ -93,9 +95,10 @@ def _draw_account(account: AccountNow) -> SafeString:
     return draw_sparkline(values, title=f"Equity of {account.deployment.title}, 30 days")
 
 
-def _count_rows(now: datetime) -> dict[str, Any]:
+@compiled
+def _count_rows(owner: int, now: datetime, failed_since: datetime) -> QuerySet[Any, dict[str, Any]]:
     """Count what home links to, with the newest row of each, in one query."""
-    failed = {"status": WorkStatus.FAILED, "finished_at__gte": now - FAILED_FOR}
+    failed = {"status": WorkStatus.FAILED, "finished_at__gte": failed_since}
     rows: dict[str, tuple[QuerySet[Any], str, str]] = {
         "cards": (ActionCard.objects.filter(status="pending", expires_at__gt=now), "conversation", "-created_at"),
         "proposals": (MemoryProposal.objects.filter(status="pending"), "pk", "-created_at"),
@@ -110,8 +113,7 @@ def _count_rows(now: datetime) -> dict[str, Any]:
     for name, (found, column, order) in rows.items():
         columns[name] = Subquery(found.order_by().values("user").annotate(number=Count("pk")).values("number"))
         columns[f"{name}_id"] = Subquery(found.order_by(order).values(column)[:1])
-    users = get_user_model()._default_manager
-    return dict(users.filter(pk=owner_id()).annotate(**columns).values(*columns).get())
+    return get_user_model()._default_manager.filter(pk=owner).annotate(**columns).values(*columns)
 
 
 # What waits: its name in `_count_rows`, the words, the page of one row, the page of several, whether it is grave.

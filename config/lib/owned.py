@@ -45,7 +45,15 @@ class System:
 SYSTEM: Final = System()
 SYSTEM_SETTING: Final = "0"  # no user has this id; the policies let it see everything
 
-Owner = int | System
+
+@final
+class AnyOwner:
+    """Where a compiled statement takes its owner (`config.lib.compiled`)."""
+
+
+ANY_OWNER: Final = AnyOwner()
+
+Owner = int | System | AnyOwner
 
 
 class _Scope:
@@ -89,8 +97,8 @@ def current_owner() -> Owner:
 def owner_id() -> int:
     """Return the owner's id in scope. Raises ScopeError, also for SYSTEM."""
     owner = current_owner()
-    if isinstance(owner, System):
-        raise ScopeError("the system scope has no owner id")
+    if not isinstance(owner, int):
+        raise ScopeError("a scope without one owner has no owner id")
     return owner
 
 
@@ -116,6 +124,11 @@ def _as_system(reason: str) -> Iterator[None]:
         yield
 
 
+def as_any_owner() -> AbstractContextManager[None]:
+    """Open the scope to compile a statement in; none runs in it, as no database takes ANY_OWNER."""
+    return _open_scope(ANY_OWNER)
+
+
 class OwnedBy(Func):
     """`<owner column> = <owner in scope>`, read when the SQL is compiled."""
 
@@ -124,7 +137,7 @@ class OwnedBy(Func):
 
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
-    ) -> tuple[str, tuple[str | int, ...]]:
+    ) -> tuple[str, tuple[str | int | AnyOwner, ...]]:
         """Compile the comparison; the system's scope filters nothing."""
         owner = current_owner()
         if isinstance(owner, System):
@@ -285,7 +298,7 @@ class OwnedModel(models.Model):
                 raise ScopeError("the system scope must name an owner")
             return
         if self.user_id is None:
-            self.user_id = owner
+            self.user_id = owner_id()
         if self.user_id != owner:
             raise ScopeError("foreign row")
 

@@ -1,6 +1,6 @@
 """The accounts at an instant: results, equity, positions, decisions and lessons."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -8,17 +8,19 @@ from typing import Any, Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.urls import reverse
 
+from config.lib.queries import compiled
 from trading.asking.answers import build_link
 from trading.asking.periods import parse_period
 from trading.asking.query import RECORDS, TradeQuery
 from trading.asking.table import TradeTable
-from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, Trade
+from trading.models import BrokerKind, DecisionSnapshot, Deployment, EquityPoint, ReflectionNote, Trade, TradeStatus
 from trading.models.deployments import Verdict
 from trading.record.deployment_queries import OpenPosition, mark_positions
 from trading.record.performance import Figure, measure_sum, total_usd
+from trading.record.trade_queries import TradeFilter, select_trades
 from trading.skills.schemas import Schedule
 
 PERIOD: Final = "last 30 days"
@@ -116,9 +118,9 @@ def get_accounts(*, zone: ZoneInfo, now: datetime) -> AccountsNow:
     assert period.starts_at is not None
     days = [period.starts_at + number * _DAY for number in range(30)]  # by the wall clock of the zone
     instants = [*days, now]
-    deployments = list(_select_deployments(days[0], instants))
+    deployments = sorted(_list_deployments(days[0], instants), key=lambda one: one.status != "running")
     held: dict[UUID, list[Trade]] = {one.pk: [] for one in deployments}
-    for trade in Trade.objects.open().filter(deployment__in=held).newest_first().defer("state"):
+    for trade in _list_open():
         held[trade.deployment_id].append(trade)
     marked = mark_positions([(one, held[one.pk]) for one in deployments], now)
     accounts = [_read_account(one, marked.positions.get(one.pk, []), len(instants), now) for one in deployments]
@@ -129,7 +131,13 @@ def get_accounts(*, zone: ZoneInfo, now: datetime) -> AccountsNow:
     return AccountsNow(accounts, shown, marked.simulated)
 
 
-def _select_deployments(since: datetime, instants: Iterable[datetime]) -> Iterable[Deployment]:
+@compiled
+def _list_open() -> QuerySet[Trade]:
+    return select_trades(TradeFilter(status=TradeStatus.OPEN)).newest_first().defer("state")
+
+
+@compiled
+def _list_deployments(since: datetime, instants: list[datetime]) -> QuerySet[Deployment]:
     """Return the deployments of the time since an instant, with the columns that `_read_account` reads."""
     mine = {"deployment": OuterRef("pk")}
     decisions = DecisionSnapshot.objects.filter(**mine).order_by("-tick")
@@ -141,8 +149,7 @@ def _select_deployments(since: datetime, instants: Iterable[datetime]) -> Iterab
     rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
     holding = Q(pk__in=Trade.objects.open().values("deployment"))  # a stopped one keeps its positions
     rows = rows.filter(Q(stopped_at__isnull=True) | Q(stopped_at__gte=since) | holding)
-    found = rows.select_related("skill", "version").annotate(**columns).order_by("-created_at", "id")
-    return sorted(found, key=lambda one: one.status != "running")
+    return rows.select_related("skill", "version").annotate(**columns).order_by("-created_at", "id")
 
 
 def _read_account(

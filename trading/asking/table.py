@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from config.lib.columns import Columns
+from config.lib.queries import Columns
 from trading.asking.query import GROUPS, MEASURES, NET, NO_EVENT, TradeQuery
 from trading.ledger.services import get_deployment
 from trading.market.queries import is_about

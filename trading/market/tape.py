@@ -4,11 +4,13 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from typing import Any, Final, Generic, TypeVar
 
 from django.db.models import DateTimeField, Model, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from config.lib.queries import compiled
 from trading.models import Bar, BrokerKind, Deployment, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
@@ -85,15 +87,20 @@ class StoredTape(Tape):
         return Bar.objects.filter(symbol=symbol, opened_at__gte=since, opened_at__lt=until, **self._which)
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        bars, newest = Bar.objects.filter(**self._which).order_by("-opened_at").values("pk"), []
-        for symbol in sorted(set(symbols)):
-            for interval, length in INTERVALS.items():
-                own = bars.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
-                newest.append(Subquery(own[:1]))
-        return list(Bar.objects.filter(pk__in=newest)) if newest else []
+        until = [at - length for length in INTERVALS.values()]
+        return _list_newest(sorted(set(symbols)), until, **self._which) if symbols else []
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
         return _Rows(model, {**which, **self._which})
+
+
+@compiled
+def _list_newest(symbols: list[str], until: list[datetime], **which: bool) -> "QuerySet[Bar]":
+    """Return the last bar of each symbol and interval that began until that interval's instant."""
+    bars = Bar.objects.filter(**which).order_by("-opened_at").values("pk")
+    asked = product(symbols, zip(INTERVALS, until, strict=True))
+    newest = [bars.filter(symbol=one, interval=interval, opened_at__lte=at)[:1] for one, (interval, at) in asked]
+    return Bar.objects.filter(pk__in=list(map(Subquery, newest)))
 
 
 class InstantTape(StoredTape):

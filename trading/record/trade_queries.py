@@ -13,8 +13,8 @@ from django.core.paginator import Page, Paginator
 from django.db.models import DateTimeField, Exists, F, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce, ExtractHour, ExtractIsoWeekDay
 
-from config.lib.columns import Columns, ManyIds
 from config.lib.errors import NotFound
+from config.lib.queries import Columns, ManyIds
 from trading import models
 from trading.ledger.executions import Execution, sort_fills
 from trading.ledger.positions import GAP_PREFIX

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import F, FloatField, OuterRef, Subquery
 from django.db.models.functions import Cast, Coalesce
 
-from config.lib.columns import Columns
+from config.lib.queries import Columns
 from trading import models
 from trading.rules.books import COLUMNS, NOT_READ, RoundTrip, ScheduledEvent
 from trading.rules.judge import ValidRule
