@@ -45,7 +45,7 @@ BUDGETS: Final = {
     "trading/market": 1900,
     "trading/intake": 2100,
     "trading/account": 200,
-    "trading/models": 1560,  # system prompts and packed contexts
+    "trading/models": 1570,  # system prompts and packed contexts; addresses that operators vouch for
     "trading/rules": 850,
     "trading/asking": 1750,
     "trading/skills": 2500,

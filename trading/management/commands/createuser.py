@@ -2,7 +2,6 @@ import getpass
 import sys
 from typing import Any
 
-from allauth.account.models import EmailAddress
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -42,8 +41,7 @@ class Command(KeelCommand):
         with transaction.atomic():
             trader = Trader.objects.create_user(email, password, experience_tier=tier, is_staff=staff or bool(groups))
             trader.groups.set(groups)
-            # Whoever runs this command vouches for the address: the first sign-in needs no mail server.
-            EmailAddress.objects.create(user=trader, email=trader.email, verified=True, primary=True)
+            trader.verify_address()
         self.say(f"Created {trader.email}.", id=trader.pk, email=trader.email, tier=trader.experience_tier)
 
 

@@ -252,8 +252,13 @@ def test_site_has_a_time_limit_for_mail():
     assert 0 < site_settings.EMAIL_TIMEOUT <= 10
 
 
-def test_account_of_an_operator_signs_in_on_a_closed_site_without_a_mail(no_mail, closed, client):
-    call_command("createuser", "ann@example.com", "--password", PASSWORD)
+@pytest.mark.parametrize("command", ["createuser", "createsuperuser"])
+def test_account_of_an_operator_signs_in_on_a_closed_site_without_a_mail(no_mail, closed, client, command, monkeypatch):
+    if command == "createuser":
+        call_command(command, "ann@example.com", "--password", PASSWORD)
+    else:
+        monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", PASSWORD)
+        call_command(command, "--noinput", "--email", "ann@example.com")
 
     client.post("/accounts/login/", {"login": "ann@example.com", "password": PASSWORD})
 
