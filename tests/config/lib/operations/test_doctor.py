@@ -7,6 +7,7 @@ from datetime import timedelta
 from unittest.mock import MagicMock
 
 import pytest
+from django.core import checks
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
@@ -45,6 +46,14 @@ def free_port() -> int:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]
+
+
+def test_doctor_of_a_public_site_keeps_silent_where_the_settings_do(settings, monkeypatch):
+    settings.IS_LOCAL = False
+    asked = checks.Warning("Cover the names below the site's.", id="security.W005")
+    monkeypatch.setattr(checks, "run_checks", lambda **_: [asked])
+
+    assert examine("settings") == ("ok", ", ".join(settings.ALLOWED_HOSTS))
 
 
 def test_doctor_names_stores_that_are_away_and_what_a_public_site_lacks(settings, tmp_path, monkeypatch):
