@@ -84,7 +84,8 @@ try:
     REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"), "redis://host:6379/0")
     EMAIL = read_email("EMAIL_URL", default="consolemail://")
     HAS_MAIL = read_text("EMAIL_URL").startswith("smtp")
-    DEFAULT_FROM_EMAIL = read_text("DEFAULT_FROM_EMAIL", "Keel <keel@localhost>")
+    _MAIL_HOST = "" if IS_LOCAL else ALLOWED_HOSTS[0].lstrip("*.")  # mail servers refuse mails from `localhost`
+    DEFAULT_FROM_EMAIL = read_text("DEFAULT_FROM_EMAIL", f"Keel <keel@{_MAIL_HOST or 'localhost'}>")
     # Bytes of a request's body, and of the addresses that take more: pushes of a record, chats over the API, imports.
     MAX_BODY_BYTES = 512 * 1024
     LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}

@@ -149,6 +149,23 @@ def test_site_with_a_providers_key_is_closed_to_strangers_unless_it_says_otherwi
     assert run_settings(monkeypatch, OPENAI_API_KEY="sk-1", SIGN_UP="open")["SIGN_UP"] == "open"
 
 
+@pytest.mark.parametrize(
+    ("environment", "sender"),
+    [
+        ({}, "Keel <keel@localhost>"),
+        ({"ALLOWED_HOSTS": "keel.example,127.0.0.1"}, "Keel <keel@keel.example>"),
+        ({"ALLOWED_HOSTS": ".keel.example"}, "Keel <keel@keel.example>"),
+        ({"ALLOWED_HOSTS": "*"}, "Keel <keel@localhost>"),
+        ({"ALLOWED_HOSTS": "keel.example", "DEFAULT_FROM_EMAIL": "me@example.com"}, "me@example.com"),
+    ],
+    ids=["local", "site", "domain", "any", "own"],
+)
+def test_mails_come_from_the_name_of_the_site(monkeypatch, environment, sender):
+    read = run_settings(monkeypatch, SECRET_KEY="k" * 40, **environment)
+
+    assert read["DEFAULT_FROM_EMAIL"] == sender
+
+
 def test_hsts_covers_names_below_and_the_lists_of_browsers_only_on_demand(monkeypatch):
     names = ("SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD")
     public = {"ALLOWED_HOSTS": "keel.example", "SECRET_KEY": "k" * 40}
