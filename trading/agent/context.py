@@ -4,7 +4,7 @@ Equal inputs give equal bytes, live and in a backtest. Nothing is read that was 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -64,6 +64,7 @@ class Record:
 
     open_trades: Sequence[Trade] = ()  # all of them
     closed_trades: Sequence[Trade] = ()  # newest entry first
+    closed_lines: Sequence[str] | None = None  # of these, if somebody wrote them before
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +129,15 @@ def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
 
 def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:
     """Return the trades that a deployment's agent sees."""
-    return Record(list_open(deployment_id), read_closed(deployment_id, payload))
+    return replace(read_closed(deployment_id, payload), open_trades=list_open(deployment_id))
 
 
-def read_closed(deployment_id: UUID, payload: SkillPayload) -> list[Trade]:
-    """Return as many closed trades as the memory dial asks."""
+def read_closed(deployment_id: UUID, payload: SkillPayload) -> Record:
+    """Return as many closed trades as the memory dial asks, with their lines."""
     dial = payload.context.memory
     which = TradeFilter(deployment_id=deployment_id, with_backtests=True)
-    return list_last_closed(which, dial.recent_trades_k) if dial.shows_trades else []
+    closed = list_last_closed(which, dial.recent_trades_k) if dial.shows_trades else []
+    return Record((), closed, list(map(trade_line, closed)))
 
 
 def gather_context(
@@ -298,12 +300,14 @@ def _memory_sections(inputs: ContextInputs) -> tuple[list[str], list[str]]:
     dial, held = inputs.payload.context.memory, inputs.record.open_trades
     if not dial.shows_trades:  # either switch drops both sections (settled 29)
         return [], []
-    closed = map(trade_line, inputs.record.closed_trades[: dial.recent_trades_k])
-    trades = _list_section("## Recent trades on this skill (closed)", closed, "- none yet")
+    lines = inputs.record.closed_lines
+    if lines is None:
+        lines = list(map(trade_line, inputs.record.closed_trades))
+    trades = _list_section("## Recent trades on this skill (closed)", lines[: dial.recent_trades_k], "- none yet")
     if not dial.include_open_positions or not held:
         return trades, []
-    lines = [position_line(trade, inputs.marks.get(trade.symbol), inputs.at) for trade in held]
-    return trades, ["## Open positions (memory view)", *lines]
+    positions = [position_line(trade, inputs.marks.get(trade.symbol), inputs.at) for trade in held]
+    return trades, ["## Open positions (memory view)", *positions]
 
 
 def trade_line(trade: Trade) -> str:

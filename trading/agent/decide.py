@@ -135,15 +135,17 @@ def define_tools(payload: schemas.SkillPayload) -> list[dict[str, Any]]:
 @contextmanager
 def model_client(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
     """Yield a function that asks models; `within` limits all calls together."""
+    effort = settings.TRADING_REASONING_EFFORT
+    if answer_at_once(models):
+        yield lambda messages, tools: door.complete_at_once(messages, models=models, tools=tools, effort=effort)
+        return
     ends_at = math.inf
 
     async def within_time(messages: Sequence[Message], tools: Sequence[Message]) -> Completion:
         left = ends_at - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(settings.TURN_TIMEOUT_SECONDS, left)):
-                return await door.complete(
-                    messages, models=models, tools=tools, effort=settings.TRADING_REASONING_EFFORT
-                )
+                return await door.complete(messages, models=models, tools=tools, effort=effort)
         except TimeoutError:
             raise LLMUnavailable("timeout") from None
 
@@ -154,6 +156,11 @@ def model_client(models: Sequence[str], *, within: timedelta | None = None) -> I
             yield lambda messages, tools: runner.run(within_time(messages, tools))
         finally:
             runner.run(door.close())
+
+
+def answer_at_once(models: Sequence[str]) -> bool:
+    """Tell whether models wait for nothing, so that a transaction may span their calls."""
+    return all(map(door.answers_at_once, models))
 
 
 @cache

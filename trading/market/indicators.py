@@ -12,7 +12,7 @@ from trading.skills.terms import Operand, Quantity
 
 def compute_mean(values: Sequence[float]) -> float:
     """Return the mean; of equal values exactly their value."""
-    return values[0] + fmean(value - values[0] for value in values)
+    return values[0] + fmean([value - values[0] for value in values])
 
 
 def compute_ema(closes: Sequence[float], bars: int) -> float:
@@ -73,7 +73,7 @@ _COMPUTE: Final[dict[Quantity, tuple[tuple[int, int], int, Callable[[Sequence[Ca
     "EMA": (_N, 5, lambda candles, operand: compute_ema(_closes(candles), operand.bars)),
     "band": (_N, 1, _compute_band),
     "range": (_N, 1, _compute_point),
-    "mean volume": (_N, 1, lambda candles, operand: operand.amount * fmean(candle.volume for candle in candles)),
+    "mean volume": (_N, 1, lambda candles, operand: operand.amount * fmean([candle.volume for candle in candles])),
     "RSI": (_N_AND_BEFORE, 8, lambda candles, operand: compute_rsi(_closes(candles), operand.bars)),
     "ADX": ((2, 0), 8, lambda candles, operand: compute_adx(candles, operand.bars)),
     "change": (_N_AND_BEFORE, 1, lambda candles, _: 100 * (candles[-1].close / candles[0].close - 1)),

@@ -67,13 +67,17 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
 
 def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> RegimeTag:
     """Return the regime of closed hourly bars, or unknown (settled 33)."""
-    return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
+    return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now, tape)
 
 
-def _classify_hours(hours: Sequence[Bar], now: datetime) -> RegimeTag:
+def _classify_hours(hours: Sequence[Bar], now: datetime, tape: Tape) -> RegimeTag:
     if len(hours) < WARM_BARS or not _is_whole(hours, now):
         return RegimeTag.UNKNOWN
-    return _classify_cached(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
+
+    def classify() -> RegimeTag:
+        return _classify_cached(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
+
+    return tape.once("regime", hours[-1].symbol, hours[-1], classify)
 
 
 # Within an hour, every tick of every deployment asks about the same bars.
@@ -94,21 +98,28 @@ def build_overview(symbol: str, mark: Mark | None, now: datetime, tape: Tape) ->
     """Return a symbol's market at an instant, whose mark is known."""
     hours = tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
-    closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
+    moves = None
+    if len(day) > VOLATILITY_BARS and _is_whole(day, now):
+        moves = tape.once("moves", symbol, day[-1], lambda: _measure_day([float(bar.close) for bar in day]))
     funding = tape.last_rate(symbol, now)
     bar = mark.bar if mark else None
     return Overview(
         symbol=symbol,
         at=mark.at if mark else None,
         price=mark.price if mark else None,
-        change_24h_fraction=closes[-1] / closes[0] - 1 if closes else None,
+        change_24h_fraction=moves[0] if moves else None,
         funding_rate_fraction=float(funding.rate) if funding else None,
         funding_hours=funding.hours if funding else None,
         basis_fraction=float(bar.mark / bar.index - 1) if bar and bar.mark and bar.index else None,
-        realised_volatility_fraction=realised_volatility(closes) if closes else None,
-        regime=_classify_hours(hours, now),
+        realised_volatility_fraction=moves[1] if moves else None,
+        regime=_classify_hours(hours, now, tape),
         is_simulated=bool(bar and bar.is_simulated),
     )
+
+
+def _measure_day(closes: Sequence[float]) -> tuple[float, float | None]:
+    """Return the change of a day and its annualised volatility, as fractions."""
+    return closes[-1] / closes[0] - 1, realised_volatility(closes)
 
 
 def list_symbols(limit: int) -> list[str]:

@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import product
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from django.db.models import DateTimeField, Model, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
@@ -29,6 +29,7 @@ _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)  # before any bar
 _LONGEST: Final = max(INTERVALS.values())  # of a bar, and the longest that a schedule waits
 
 Row = TypeVar("Row", bound=Model)
+Computed = TypeVar("Computed")
 Span = tuple[datetime, datetime]
 
 
@@ -70,6 +71,10 @@ class Tape(ABC):
     def events(self, since: datetime, until: datetime) -> list[MarketEvent]:
         """Return the events between two instants, inclusive."""
         return self._rows_of(MarketEvent).between(since - timedelta.resolution, until)
+
+    def once(self, name: str, symbol: str, last: Bar, compute: Callable[[], Computed]) -> Computed:
+        """Return what a name computes of the bars of a symbol up to a last one; a replay computes it once."""
+        return compute()
 
     @abstractmethod
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
@@ -175,10 +180,18 @@ class ReplayTape(Tape):
 
     def __init__(self, starts_at: datetime) -> None:
         self._starts_at = starts_at
+        self._computed: dict[tuple[str, str], tuple[datetime, Any]] = {}  # until when, and what
         self._windows: dict[tuple[object, ...], _MovingRows[Any]] = {
             (NewsItem,): _MovingRows(NewsItem, {}, starts_at - LONGEST_NEWS, LONGEST_NEWS),
             (MarketEvent,): _MovingRows(MarketEvent, {}, starts_at, LONGEST_AHEAD),
         }
+
+    def once(self, name: str, symbol: str, last: Bar, compute: Callable[[], Computed]) -> Computed:
+        until, value = self._computed.get((name, symbol), (None, None))
+        if until != last.closed_at:
+            value = compute()
+            self._computed[name, symbol] = last.closed_at, value
+        return cast("Computed", value)
 
     def _rows_of(self, model: type[Row], **which: str) -> "_Rows[Row]":
         key = (model, *which.values())

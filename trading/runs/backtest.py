@@ -18,20 +18,22 @@ from pydantic_core import to_jsonable_python
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from config.lib.work.leases import LEASE, keep_row
-from trading.agent.decide import Ask, model_client
+from trading.agent.decide import Ask, answer_at_once, model_client
 from trading.market.tape import STORED, ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, note_progress
 from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import read_account
-from trading.reviews.reflection import ReflectionOutcome, reflect_if_due
-from trading.runs.runner import ON_PAPER, Ticker, TickOutcome
+from trading.reviews.reflection import ReflectionOutcome, ReflectionResult, reflect_if_due
+from trading.runs.orders import ON_PAPER
+from trading.runs.runner import Ticked, Ticker, TickOutcome
 from trading.skills.schemas import Schedule, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
 
+REPLAYED_AT_ONCE: Final = 96  # ticks of a transaction; SQLite lets nobody else write for some 0.1 s
 PROGRESS_EVERY: Final = timedelta(seconds=1)
 NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it again."
 FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
@@ -106,17 +108,49 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
     told_at: datetime | None = None
     with ExitStack() as stack:
         models = [settings.OFFLINE_MODEL] if run.by_rules else list_agent_models(payload)
+        is_replay = ask is None and answer_at_once(models)
         ask = ask or stack.enter_context(model_client(models))
         ticker = Ticker(
             deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs, keeps_contexts=not run.by_rules
         )
-        for played, at in play_instants(ticker, left, payload, clock=clock, reflects=run.reflects):
-            number, now = len(instants) - len(left) + played, clock()
-            if told_at is None or now - told_at >= PROGRESS_EVERY or number == len(instants):
+
+        def note(done: int, at: datetime) -> None:
+            nonlocal told_at
+            number, now = len(instants) - len(left) + done, clock()
+            if is_replay or told_at is None or now - told_at >= PROGRESS_EVERY or number == len(instants):
                 told_at = now
                 with owned_tx(user_id):
                     note_progress(run_id=run.pk, lease=lease, done=number, total=len(instants), until=now + LEASE)
                 report(BacktestProgress(number, len(instants), at))
+
+        if is_replay:
+            _replay_instants(ticker, left, payload, clock=clock, reflects=run.reflects, note=note)
+            return
+        for done, at in play_instants(ticker, left, payload, clock=clock, reflects=run.reflects):
+            note(done, at)
+
+
+def _replay_instants(
+    ticker: Ticker,
+    instants: Sequence[datetime],
+    payload: SkillPayload,
+    *,
+    clock: Clock,
+    reflects: bool,
+    note: Callable[[int, datetime], None],
+) -> None:
+    """Tick as `play_instants` does, many ticks in a transaction; one that breaks off leaves nothing."""
+    done = 0
+    while done < len(instants):
+        with owned_tx(ticker.user_id):
+            for at in instants[done : done + REPLAYED_AT_ONCE]:
+                ticked, done = ticker.replay(at), done + 1
+                if is_reflecting := reflects and _may_be_due(ticked, payload):
+                    break
+            ticker.save()
+            note(done, at)
+        if is_reflecting:
+            _reflect(ticker, at, clock)
 
 
 def play_instants(
@@ -132,15 +166,24 @@ def play_instants(
 
     `gives_up`: a reflection that fails is the last one that is tried.
     """
-    is_daily = payload.context.memory.reflection.cadence == "daily"
     for number, at in enumerate(instants, start=1):
         ticked = ticker.tick(at)
-        if reflects and (ticked.closed or ticked.outcome == TickOutcome.REPEATED or is_daily):
-            reflected = reflect_if_due(ticker.deployment_id, user_id=ticker.user_id, now=at, clock=clock)
+        if reflects and _may_be_due(ticked, payload):
+            reflected = _reflect(ticker, at, clock)
             reflects = not (gives_up and reflected.outcome == ReflectionOutcome.FAILED)
-            if reflected.note is not None:
-                ticker.forget()
         yield number, at
+
+
+def _may_be_due(ticked: Ticked, payload: SkillPayload) -> bool:
+    is_daily = payload.context.memory.reflection.cadence == "daily"
+    return bool(ticked.closed or ticked.outcome == TickOutcome.REPEATED or is_daily)
+
+
+def _reflect(ticker: Ticker, at: datetime, clock: Clock) -> ReflectionResult:
+    reflected = reflect_if_due(ticker.deployment_id, user_id=ticker.user_id, now=at, clock=clock)
+    if reflected.note is not None:
+        ticker.forget()
+    return reflected
 
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:

@@ -36,7 +36,8 @@ from trading.models.choices import INTERVALS
 from trading.record import deployments
 from trading.record.deployment_queries import is_to_tick, list_deployments_to_look_at
 from trading.reviews.reflection import REFLECT
-from trading.runs.runner import Ticked, Ticker, submit_orders
+from trading.runs.orders import submit_orders
+from trading.runs.runner import Ticked, Ticker
 from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import list_agent_models
 

@@ -2,11 +2,12 @@
 
 A tick is two short transactions with the call of the model between them. Each transaction checks that the tick is still
 the deployment's next one. The tick's number, its instant and the paper broker's account are written with the ledger, so
-an interrupted or repeated tick continues where the record ends. A backtest runs the same code on another tape.
+an interrupted or repeated tick continues where the record ends. A backtest runs the same code on another tape; with a
+model that waits for nothing it replays many ticks in one transaction and writes their rows at its end.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -20,30 +21,25 @@ from trading import models
 from trading.agent.context import AgentPrompt, Portfolio, Record, gather_context, read_closed, write_prompt
 from trading.agent.decide import Ask, Decision, decide
 from trading.ledger.positions import Tick
-from trading.ledger.rows import Intent
+from trading.ledger.rebuild import Rebuilt
 from trading.ledger.services import Ledger, TickOutOfTime, TickRecord, lock_deployment
 from trading.ledger.trips import PathBar
 from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
-from trading.record.backtests import VOLUME_PCT
 from trading.record.decisions import KeptPrompt, find_kept_prompt, keep_prompt
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_latest_equity, list_open, utc_midnight
-from trading.runs.paper import Costs, OrderRequest, PaperBroker, Report
+from trading.runs.orders import ON_PAPER, restore_broker, save_account, send_orders, settle_orders
+from trading.runs.paper import Costs, PaperBroker, Report
 from trading.runs.risk import RiskAccount, RiskCode, RiskVerdict, check_order
 from trading.skills.schemas import SkillPayload, parse_payload
 
 logger = logging.getLogger(__name__)
 
 DAY: Final = timedelta(days=1)
-ON_PAPER: Final = Costs(volume_share=VOLUME_PCT / 100)
 ZERO: Final = Decimal(0)
-NOTHING_LEFT: Final = "There was nothing left to trade."
-EXPIRED: Final = "It expired: no bar began in time."
-REST_EXPIRED: Final = "Part of it filled. The rest expired: the bars had too little volume."
-STOPPED: Final = "The stop price was reached."
 
 
 class TickOutcome(StrEnum):
@@ -75,15 +71,26 @@ class _Settled:
 
 
 @dataclass(slots=True)
+class _Desk:
+    """A locked deployment and its paper account; a replay keeps it, and writes the ledger now and then."""
+
+    deployment: models.Deployment
+    payload: SkillPayload
+    broker: PaperBroker
+    is_replay: bool = False
+
+
+@dataclass(slots=True)
 class _Carried:
     """Rows that the next tick of a deployment need not read."""
 
     ledger: Ledger
-    closed_trades: list[models.Trade]
+    closed: Record  # of its closed trades
     last_decision: models.DecisionSnapshot | None
     note: models.ReflectionNote | None
     kept: KeptPrompt | None
     keeps_contexts: bool
+    open_trades: list[models.Trade] | None = None  # as last written; None: to be read
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
 
@@ -105,33 +112,57 @@ class Ticker:
         self._ask, self._tape, self._costs = ask, tape, costs
         self._keeps_contexts = keeps_contexts  # what no model has read is written again from the record
         self._carried: tuple[int, _Carried] | None = None  # after which tick
+        self._desk: _Desk | None = None  # of a replay
 
     def tick(self, at: datetime) -> Ticked:
         """Run the tick of an instant; idempotent. Raises DeploymentNotFound, TickOutOfTime."""
         with owned_tx(self.user_id):
-            deployment = lock_deployment(self.deployment_id)
-            settled, carried = self._settle_tick(deployment, at)
-        number, record = settled.number, settled.record
-        outcome, snapshot = TickOutcome.SETTLED if record.is_applied else TickOutcome.REPEATED, None
+            settled, carried = self._settle_tick(self._open_desk(), at)
+        snapshot = None
         if settled.prompt is not None:
-            decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
+            decision = self._decide(settled.prompt, settled, at)
             with owned_tx(self.user_id):
-                snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, carried, decision, at=at)
-            outcome = TickOutcome.DECIDED if snapshot else TickOutcome.REPEATED
-        carried.last_decision = snapshot
-        self._carried = (number, carried) if snapshot else None
-        return Ticked(number, at, outcome, record.closed, snapshot)
+                snapshot = _act_on_decision(self._open_desk(), settled, carried, decision, at=at)
+        self._carried = (settled.number, carried) if snapshot else None
+        return _note_decision(settled, carried, snapshot, at)
+
+    def replay(self, at: datetime) -> Ticked:
+        """Run the tick of an instant in the caller's transaction, which `save` completes; needs `owned_tx(user)`.
+
+        For a model that waits for nothing, and a deployment that nobody else ticks or commands. Raises as `tick`.
+        """
+        desk = self._desk = self._desk or self._open_desk(is_replay=True)
+        settled, carried = self._settle_tick(desk, at)
+        snapshot = None
+        if settled.prompt is not None:
+            decision = self._decide(settled.prompt, settled, at)
+            snapshot = _act_on_decision(desk, settled, carried, decision, at=at)
+        self._carried = settled.number, carried
+        return _note_decision(settled, carried, snapshot, at)
+
+    def save(self) -> None:
+        """Write the ledger of the replayed ticks; needs `owned_tx(user)`. Raises TickMissing."""
+        if self._desk is not None and self._carried is not None:
+            _write_ledger(self._desk, self._carried[1])
 
     def forget(self) -> None:
         """Read all rows again at the next tick."""
-        self._carried = None
+        self._carried = self._desk = None
 
-    def _settle_tick(self, deployment: models.Deployment, at: datetime) -> tuple[_Settled, _Carried]:
+    def _open_desk(self, *, is_replay: bool = False) -> _Desk:
+        deployment = lock_deployment(self.deployment_id)
+        broker = restore_broker(deployment, self._costs)
+        return _Desk(deployment, parse_payload(deployment.version.payload), broker, is_replay)
+
+    def _decide(self, prompt: AgentPrompt, settled: _Settled, at: datetime) -> Decision:
+        return decide(prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
+
+    def _settle_tick(self, desk: _Desk, at: datetime) -> tuple[_Settled, _Carried]:
         """Write the ledger up to an instant; return the agent's input."""
+        deployment, payload, broker = desk.deployment, desk.payload, desk.broker
         if deployment.last_tick_at is not None and at < deployment.last_tick_at:
             raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
-        version, payload = deployment.version.version, parse_payload(deployment.version.payload)
-        broker = _restore_broker(deployment, self._costs)
+        version = deployment.version.version
         sent = {order.order_id for order in broker.pending}
         after = deployment.last_tick_at or at - payload.schedule.every
         bars = _feed_broker(broker, payload, after=after, until=at, tape=self._tape)
@@ -151,15 +182,18 @@ class Ticker:
                 deployment.last_tick + 1,
                 tick,
                 skill_version=version,
-                intents=_settle_orders(report, gone, at),
+                intents=settle_orders(report, gone, at),
                 regimes={fill.symbol: get_regime(fill.symbol, at, self._tape).value for fill in report.fills},
                 equity_usd=report.equity_usd,
             )
-            late = carried.ledger.flush(at, account=broker.state())
-            record = replace(record, opened=record.opened + late.opened, closed=record.closed + late.closed)
             deployment.last_tick, deployment.last_tick_at = deployment.last_tick + 1, at
+            deployment.account = broker.state()
+            # The first tick of a day asks for the equity at its begin.
+            if not desk.is_replay or report.fills or report.funding or carried.day != utc_midnight(at):
+                late = _write_ledger(desk, carried)
+                record = replace(record, opened=record.opened + late.opened, closed=record.closed + late.closed)
             if record.closed:
-                carried.closed_trades = read_closed(deployment.pk, payload)
+                carried.closed = read_closed(deployment.pk, payload)
         portfolio = _update_portfolio(deployment, payload, report, carried, at)
         settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
         last = carried.last_decision
@@ -168,7 +202,7 @@ class Ticker:
             return settled, carried
         inputs = gather_context(
             payload,
-            record=Record(list_open(deployment.pk) if report.positions else [], carried.closed_trades),
+            record=replace(carried.closed, open_trades=_list_open(deployment, carried) if report.positions else ()),
             portfolio=portfolio,
             last_decision=last,
             at=at,
@@ -186,8 +220,32 @@ class Ticker:
         )
 
 
-def _restore_broker(deployment: models.Deployment, costs: Costs) -> PaperBroker:
-    return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
+def _note_decision(
+    settled: _Settled, carried: _Carried, snapshot: models.DecisionSnapshot | None, at: datetime
+) -> Ticked:
+    if snapshot is not None:
+        carried.last_decision = snapshot
+    outcome = TickOutcome.DECIDED if snapshot else TickOutcome.REPEATED
+    if settled.prompt is None and settled.record.is_applied:
+        outcome = TickOutcome.SETTLED
+    return Ticked(settled.number, at, outcome, settled.record.closed, snapshot)
+
+
+def _write_ledger(desk: _Desk, carried: _Carried) -> Rebuilt:
+    carried.open_trades = None
+    now = desk.deployment.last_tick_at
+    assert now is not None, "it has ticked"
+    return carried.ledger.flush(now, account=desk.broker.state())
+
+
+def _list_open(deployment: models.Deployment, carried: _Carried) -> list[models.Trade]:
+    """Return the open trades as of this tick: since the ledger was written, only how far prices went has moved."""
+    if carried.open_trades is None:
+        carried.open_trades = list_open(deployment.pk)
+    for trade in carried.open_trades:
+        trip = carried.ledger.book.open[trade.symbol]
+        trade.mfe_usd, trade.mae_usd, trade.path_minutes = trip.mfe_usd, trip.mae_usd, trip.path_minutes or None
+    return carried.open_trades
 
 
 def _feed_broker(
@@ -204,37 +262,6 @@ def _feed_broker(
         rates += tape.rates(symbol, after if holding is None else holding.paid_until, until)
     broker.feed(chain.from_iterable(bars.values()), rates)
     return bars
-
-
-def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
-    """Save filled and ended orders; return intents by fill id."""
-    filled = set(report.order_ids.values())
-    wanted = {*gone, *filled, *filter(None, report.stopped.values())}
-    orders = {str(order.pk): order for order in models.Order.objects.filter(pk__in=wanted)} if wanted else {}
-    for order_id, order in orders.items():
-        if order_id not in gone and order_id not in filled:
-            continue
-        is_filled = order_id in filled or order.state == models.OrderState.PARTLY_FILLED
-        has_expired = order_id in report.expired
-        order.state = models.OrderState.FILLED if is_filled and not has_expired else models.OrderState.CANCELLED
-        if order_id not in gone:
-            order.state = models.OrderState.PARTLY_FILLED
-        elif order.state == models.OrderState.CANCELLED:
-            order.error = REST_EXPIRED if is_filled else EXPIRED if has_expired else NOTHING_LEFT
-        order.updated_at = at
-        order.save(update_fields=["state", "error", "updated_at"])
-    intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
-    for fill_id, order_id in report.stopped.items():
-        stop = Intent(models.OrderOrigin.STOP, STOPPED)
-        if setter := orders.get(order_id):  # the decision of a stop is the one that set it
-            stop = replace(stop, snapshot_id=setter.snapshot_id, decided_at=setter.proposed_at)
-        intents[fill_id] = stop
-    return intents
-
-
-def _make_intent(order: models.Order) -> Intent:
-    origin, decided_at = models.OrderOrigin(order.origin), order.proposed_at
-    return Intent(origin, order.reason, order.snapshot_id, order.pk, order.leverage, decided_at)
 
 
 def _update_portfolio(
@@ -257,15 +284,16 @@ def _update_portfolio(
 
 
 def _act_on_decision(
-    deployment: models.Deployment, settled: _Settled, carried: _Carried, decision: Decision, *, at: datetime
+    desk: _Desk, settled: _Settled, carried: _Carried, decision: Decision, *, at: datetime
 ) -> models.DecisionSnapshot | None:
     """Check and save the decision, send its order; None if repeated."""
-    number, prompt = settled.number, settled.prompt
-    rows = models.DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
-    if prompt is None or deployment.last_tick != number or rows.exists():
+    deployment, number, prompt = desk.deployment, settled.number, settled.prompt
+    if prompt is None or deployment.last_tick != number:
         return None
-    broker = _restore_broker(deployment, ON_PAPER)  # asking what waits costs nothing
-    verdict = _check_risk(deployment, broker, settled, decision, at)
+    # In a replay nobody else decides.
+    if not desk.is_replay and models.DecisionSnapshot.objects.filter(deployment=deployment, tick=number).exists():
+        return None
+    verdict = _check_risk(deployment, desk.broker, settled, decision, at)
     outcome = models.Verdict.FAILED if decision.has_failed else models.Verdict.NONE
     if decision.order is not None:
         outcome = models.Verdict.ACCEPTED if verdict.is_accepted else models.Verdict.REFUSED
@@ -289,7 +317,7 @@ def _act_on_decision(
     carried.kept = keep_prompt(
         snapshot, prompt.system, prompt.context, carried.kept, with_context=carried.keeps_contexts
     )
-    snapshot.save(force_insert=True)
+    snapshot.insert()
     if decision.order is not None:
         order = models.Order.objects.create(
             deployment=deployment,
@@ -303,7 +331,9 @@ def _act_on_decision(
             updated_at=at,
         )
         if verdict.is_accepted:
-            submit_orders(deployment, [order], at=at)
+            send_orders(desk.broker, [order], at)
+            if not desk.is_replay:
+                save_account(deployment, desk.broker)
     return snapshot
 
 
@@ -341,13 +371,3 @@ def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal
             size = sent.size_usd / mark if sent.left is None else sent.left
             positions[sent.symbol] = positions.get(sent.symbol, ZERO) + (size if sent.side == "long" else -size)
     return positions
-
-
-def submit_orders(deployment: models.Deployment, orders: list[models.Order], *, at: datetime) -> None:
-    """Send orders to a deployment's broker and save its state."""
-    broker = _restore_broker(deployment, ON_PAPER)  # sending costs nothing
-    for order in orders:
-        values = {name: getattr(order, name) for name in ("symbol", "side", "size_usd", "leverage", "stop_price")}
-        broker.submit(OrderRequest(order_id=str(order.pk), at=at, **values))
-    deployment.account = broker.state()
-    deployment.save(update_fields=["account"])

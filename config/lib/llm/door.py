@@ -28,8 +28,10 @@ __all__ = [
     "LLMUnavailable",
     "ToolCall",
     "Usage",
+    "answers_at_once",
     "close",
     "complete",
+    "complete_at_once",
     "cost_usd",
     "embed",
     "register_provider",
@@ -128,6 +130,24 @@ async def complete(
             text, usage = "".join(chunk.text for chunk in texts), last.usage or Usage(0, 0)
             return Completion(text, last.tool_calls, last.finish_reason or "", usage, last.model)
     raise failures[0] if failures else LLMUnavailable("misconfigured")
+
+
+def complete_at_once(
+    messages: Sequence[Message], *, models: Sequence[str], tools: Sequence[ToolSchema] | None = None, effort: str = ""
+) -> Completion:
+    """Return a whole answer of models that answer at once, which need no event loop. Raises LLMUnavailable."""
+    answering = complete(messages, models=models, tools=tools, effort=effort)
+    try:
+        answering.send(None)
+    except StopIteration as end:
+        completion: Completion = end.value
+        return completion
+    raise AssertionError("a model waited that answers at once")
+
+
+def answers_at_once(model: str) -> bool:
+    """Tell whether a model runs in this process and waits for nothing, so that a transaction may span its calls."""
+    return own.answers_at_once(model)
 
 
 def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:

@@ -1,7 +1,7 @@
 """Our own providers: models that run in this process, such as the rule-based one.
 
 A provider has `stream(model, request)`, which yields pieces. One that streams slowly, to be read, also has `answer()`
-with the same arguments: it returns the whole answer as one piece.
+with the same arguments: it returns the whole answer as one piece, and waits for nothing.
 """
 
 import threading
@@ -29,6 +29,12 @@ def register_provider(name: str, factory: Callable[[], Any]) -> None:
 def can_serve(model: str) -> bool:
     """Tell whether a model's provider is one of ours."""
     return _find_provider(model) is not None
+
+
+def answers_at_once(model: str) -> bool:
+    """Tell whether a model's provider is one of ours that gives whole answers."""
+    factory = _find_provider(model)
+    return factory is not None and hasattr(factory(), "answer")
 
 
 @asynccontextmanager

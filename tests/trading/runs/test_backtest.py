@@ -20,6 +20,7 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from tests.trading.ticking import Script, at, long, make_deployment, numbers, offline, run_due, store_prices, store_walk
 from trading.agent.context import preview_prompt, restore_context
+from trading.agent.decide import decide
 from trading.models import (
     BacktestRun,
     Bar,
@@ -34,6 +35,7 @@ from trading.models import (
 from trading.record.backtests import cancel_backtest, list_backtests_to_run
 from trading.record.decisions import digest_prompt
 from trading.reviews.reflection import reflect_if_due
+from trading.runs import backtest, runner
 from trading.runs.backtest import NO_BARS, run_backtest, schedule_instants
 from trading.skills.schemas import Schedule
 
@@ -97,9 +99,9 @@ def test_equal_inputs_give_byte_equal_prompts_in_a_backtest_and_in_a_live_paper_
         if ran.ticked.closed:
             Context().run(reflect_if_due, live, user_id=as_trader.pk, now=at(number), clock=clock)
 
-    backtest = of(run_id).deployment_id
-    assert decisions(backtest) == decisions(live)
-    assert trades(backtest) == trades(live)
+    played = of(run_id).deployment_id
+    assert decisions(played) == decisions(live)
+    assert trades(played) == trades(live)
     seen = decisions(live)
     assert len(seen) == 100
     assert any("Lessons from your recent trades" in system for _, system, *_ in seen)
@@ -223,6 +225,61 @@ def test_backtest_saves_summary_progress_and_money_and_cut_off_is_finished_with_
     assert decisions(one.deployment_id) == decisions(other.deployment_id)
     assert trades(one.deployment_id) == trades(other.deployment_id)
     assert one.summary == other.summary
+
+
+@pytest.mark.computing
+def test_replay_equals_single_ticks_also_if_its_process_dies_within_a_block(as_trader, monkeypatch):
+    """By rules many ticks share a transaction: of one that breaks off nothing is left."""
+    store_walk(3 * 130, seed=3)
+    for tick in (33, 70):
+        FundingRateFactory(at=at(tick), rate=D("0.001"))
+    fields = {"context": {"memory": {"reflection": {"every_n_trades": 3}}}, "risk": {"daily_loss_halt_pct": D("0.1")}}
+    costs = {"fee_bps": D(7), "slippage_bps": D(3), "reflects": True, "deployment": fields}
+    single, replayed = make_run(ticks=120, **costs), make_run(ticks=120, **costs)
+    monkeypatch.setattr(backtest, "REPLAYED_AT_ONCE", 7)
+    asked, ends = [], []
+
+    def dying(*args, **more):
+        asked.append(1)
+        if len(asked) in (5, 40, 95):
+            raise Killed
+        return decide(*args, **more)
+
+    assert play(single, ask=offline) == WorkStatus.DONE
+    monkeypatch.setattr(runner, "decide", dying)
+    for hour in range(3):
+        with pytest.raises(Killed):
+            play(replayed, ask=None, clock=lambda: NOW + timedelta(hours=hour))  # noqa: B023 - called at once
+        ends.append(
+            (of(replayed).ticks_done, DecisionSnapshot.objects.filter(deployment=of(replayed).deployment).count())
+        )
+    assert play(replayed, ask=None, clock=lambda: NOW + timedelta(hours=3)) == WorkStatus.DONE
+
+    assert ends[0] == (0, 0), "the first block is lost whole"
+    assert all(done == decided for done, decided in ends)
+    one, other = of(single), of(replayed)
+    assert decisions(one.deployment_id) == decisions(other.deployment_id)
+    assert trades(one.deployment_id) == trades(other.deployment_id)
+    assert (one.summary, one.deployment.account["cash_usd"]) == (other.summary, other.deployment.account["cash_usd"])
+    points = EquityPoint.objects.order_by("tick").values_list("tick", "at", "equity_usd")
+    assert list(points.filter(deployment=one.deployment)) == list(points.filter(deployment=other.deployment))
+    assert Trade.objects.filter(deployment=one.deployment, status="closed").count() > 3
+    assert ReflectionNote.objects.filter(deployment=other.deployment).exists()
+    assert DecisionSnapshot.objects.filter(deployment=other.deployment, account__is_halted=True).exists()
+
+
+def test_cancelled_replay_leaves_nothing_of_its_last_block(as_trader, monkeypatch):
+    store_walk(3 * 60)
+    run_id, seconds = make_run(ticks=50), count()
+    monkeypatch.setattr(backtest, "REPLAYED_AT_ONCE", 20)
+
+    def cancel(progress):
+        as_owner(as_trader, lambda: cancel_backtest(run_id=run_id, now=NOW))
+
+    status = play(run_id, ask=None, report=cancel, clock=lambda: NOW + timedelta(seconds=next(seconds)))
+
+    assert (status, of(run_id).ticks_done) == (WorkStatus.CANCELLED, 20)
+    assert DecisionSnapshot.objects.count() == EquityPoint.objects.count() == of(run_id).deployment.last_tick == 20
 
 
 def test_cancelled_backtest_stops_and_keeps_its_trades(as_trader):

@@ -29,8 +29,9 @@ from trading.ledger.services import TickOutOfTime
 from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Fill, OrderState, Verdict
 from trading.record.deployments import apply_command, request_command
 from trading.runs.due import carry_out_commands
+from trading.runs.orders import REST_EXPIRED
 from trading.runs.paper import Costs
-from trading.runs.runner import REST_EXPIRED, Ticker, TickOutcome
+from trading.runs.runner import Ticker, TickOutcome
 from trading.skills.queries import SkillNotFound
 
 D = Decimal
