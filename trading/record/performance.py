@@ -210,7 +210,8 @@ def monthly_returns(points: Iterable[EquityAt], starting_equity_usd: Decimal) ->
 def compare_days(first: Mapping[date, float], second: Mapping[date, float]) -> Figure:
     """Return by how much the second's mean day beats the first's, on the days of both."""
     differences = [second[day] - first[day] for day in sorted(first.keys() & second.keys())]
-    return Figure(len(differences), fmean(differences) if differences else None, mean_interval(differences))
+    interval = mean_interval(differences, is_series=True)
+    return Figure(len(differences), fmean(differences) if differences else None, interval)
 
 
 def measure_share_held(spans: Iterable[tuple[datetime, datetime]], starts_at: datetime, ends_at: datetime) -> float:

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 from random import Random
 
 import pytest
@@ -97,6 +98,31 @@ def test_sharpe_interval_of_a_month_without_an_edge_includes_large_ratios():
 
     assert (high - low) * math.sqrt(365) > 10
     assert sharpe_interval([0.01] * 30) is None
+
+
+def draw_days(random, n, likeness, mean):
+    """Draw days that each repeat a share of the one before, with a deviation of 1."""
+    day, days = random.gauss(0, 1), []
+    for _ in range(n):
+        day = likeness * day + random.gauss(0, math.sqrt(1 - likeness**2))
+        days.append(mean + day)
+    return days
+
+
+@pytest.mark.parametrize("likeness", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "bounds", [sharpe_interval, partial(mean_interval, is_series=True)], ids=["Sharpe", "mean of days"]
+)
+def test_intervals_of_days_cover_what_they_state_though_days_are_alike(bounds, likeness):
+    covered = count_covered(lambda random: bounds(draw_days(random, 90, likeness, 0.08)), 0.08)
+
+    assert 0.87 <= covered <= 0.93
+
+
+def test_intervals_of_days_do_not_narrow_where_days_alternate():
+    days = [0.3, -0.1, 0.25, -0.05, 0.2, -0.15] * 5
+
+    assert mean_interval(days, is_series=True) == mean_interval(days)
 
 
 def test_median_interval_is_of_order_statistics():
