@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from config.lib.errors import DomainError
 from config.lib.text import is_small_json
-from trading.intake.values import looks_like_value
+from trading.intake.values import LETTERED, looks_like_value
 
 MAX_BYTES: Final = 20 * 1024 * 1024
 MAX_ROWS: Final = 50_000
@@ -31,7 +31,16 @@ _MIN_COLUMNS: Final = 4
 _DEPTH: Final = 5
 _DELIMITERS: Final = ",;\t|"
 _ZONE: Final = re.compile(r"(?:UTC|GMT)(?:\s*([+-])\s*(\d{1,2})(?::?(\d\d))?)?", re.IGNORECASE)
-_IN_BRACKETS: Final = re.compile(r"\s*\((?:UTC|GMT)[^)]*\)", re.IGNORECASE)
+_LETTERS: Final = "|".join(LETTERED)
+_IN_BRACKETS: Final = re.compile(rf"\s*\((?:UTC|GMT|local time|{_LETTERS})[^)]*\)", re.IGNORECASE)
+# Statements of many sections: what stands before the header of the trades, and the line that ends them.
+_SECTIONS: Final = (
+    (re.compile(r"^\ufeff?(?=Trades,Header,)", re.MULTILINE), re.compile(r"^(?!\ufeff?Trades,)", re.MULTILINE)),
+    (
+        re.compile(r"^(?:Account Trade History|Positions)[,;\t \r]*\n", re.MULTILINE),
+        re.compile(r"^[A-Za-z][A-Za-z &]*[,;\t \r]*$", re.MULTILINE),
+    ),
+)
 _LINE: Final = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|(?<=[^\r\n])\Z)")
 _PACKED: Final = b"\x1f\x8b"
 _NOT_TEXT: Final = (
@@ -103,6 +112,8 @@ def normal_name(title: str) -> str:
 def parse_offset(text: str) -> str:
     """Return the offset that a text such as `Time(UTC+8)` names, or nothing."""
     found = _ZONE.search(text)
+    if lettered := re.search(rf"\(({_LETTERS})\)", text):
+        return f"-{-LETTERED[lettered[1]]:02}:00"
     if found is None or not int(found[2] or 0):
         return "UTC" if found else ""
     return f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
@@ -148,14 +159,25 @@ def _unpack(content: bytes) -> bytes:
     raise TableRefused("The packed file was joined of too many. Unpack it and try again.")
 
 
-def _read_csv(text: str) -> FileTable:
+def _pick_section(text: str) -> tuple[str, int]:
+    """Return the section of the trades, or the whole, with the number of lines before it."""
+    for begin, end in _SECTIONS:
+        if found := begin.search(text):
+            ended = end.search(text, found.end() + 1)
+            return text[found.end() : ended.start() if ended else len(text)], text.count("\n", 0, found.end())
+    return text, 0
+
+
+def _read_csv(whole: str) -> FileTable:
+    text, before = _pick_section(whole)
     lines = _iter_lines(text)
     first = list(islice(lines, _HEADER_LINES))
     delimiter, place = _find_header(first)
     _refuse_too_many(cells=text.count(delimiter))
+    zone = parse_offset(" ".join(first[:place]))
     reader = csv.reader(chain(first[place:], lines), delimiter=delimiter, strict=True, skipinitialspace=True)
     rows: list[TableRow] = []
-    number = place
+    number = place = place + before
     try:
         header = next(reader)
         _refuse_too_many(columns=len(header))  # a quoted cell goes on in the next line
@@ -172,7 +194,7 @@ def _read_csv(text: str) -> FileTable:
                 _refuse_too_many(rows=len(rows))
     except csv.Error as error:
         raise TableRefused(f"Row {number + 1}: a quotation mark is not closed, or a cell is too long.") from error
-    return FileTable(columns, rows, zone=parse_offset(" ".join(first[:place])), titles=written)
+    return FileTable(columns, rows, zone=zone, titles=written)
 
 
 def _iter_lines(text: str) -> Iterator[str]:

@@ -11,21 +11,33 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from config.lib.words.moments import read_month
 from trading.ledger.executions import DOLLARS, EARLIEST, EXACT_MATHS, MAX_AMOUNT, QUANTITY_GRAIN
 
+_MONEY: Final = frozenset(("EUR", "GBP", "AUD", "NZD", "CAD", "CHF", "JPY", "XAU", "XAG"))
 _OTHER_QUOTES: Final = (
     *("EUR", "GBP", "JPY", "TRY", "BRL", "AUD", "CAD", "CHF", "KRW"),
     *("BTC", "XBT", "ETH", "BNB", "SOL"),
 )
 _QUOTES: Final = sorted({*DOLLARS, *_OTHER_QUOTES} - {"USDH"}, key=len, reverse=True)
 _RENAMED: Final = {"XBT": "BTC", "XDG": "DOGE", "XXBT": "BTC", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}
+# The clocks of exports that a zone is named of in letters, in hours.
+LETTERED: Final = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 _DERIVATIVE: Final = re.compile(r"(?:[-_]SWAP|[-_]?PERP(?:ETUAL)?|_[UCD]MCBL)\Z")
 _DATED: Final = re.compile(r"[-_](\d{6}|\d{8})\Z")
+_MONTHS: Final = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
+# ESZ6, /NQM26, ES 03-26, MES JUN26, ESZ6.CME, ES1!: a root, and the month that it is settled in.
+_FUTURE: Final = re.compile(
+    r"(?:[A-Z_]+:|F\.US\.)?/?([A-Z0-9]{1,4})"
+    rf"(?:[FGHJKMNQUVXZ]\d{{1,2}}|\d!|[ -]\d\d-\d\d|[ -](?:{_MONTHS})\d\d)(?:\.[A-Z]+)?\Z"
+)
+_OPTION: Final = re.compile(r"\d{6}[CP]\d{8}\Z|\d [CP]\Z| \d+ (?:CALL|PUT)\Z")
+_EXCHANGE: Final = re.compile(r"\A[A-Z_]{2,12}:(?=[A-Z0-9])")
 _NO_VALUE: Final = frozenset({"", "-", "--", "n/a", "na", "null", "none", "nan"})
+_ACTS: Final = {"buy": 1, "bought": 1, "sell": -1, "sold": -1}
 _BUYS: Final = frozenset(
-    {"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"}
+    {"b", "bid", "l", "long", "open long", "close short", "buy long", "true"}
     | {"kauf", "achat", "compra", "acquisto", "koop"}
 )
 _SELLS: Final = frozenset(
-    {"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"}
+    {"s", "a", "ask", "short", "open short", "close long", "sell short", "false"}
     | {"verkauf", "vente", "venta", "venda", "vendita", "verkoop"}
 )
 _NUMBER: Final = re.compile(r"([-+]?)([\d.,'’_ ]*\d[\d.,]*)(e[-+]?\d{1,2})?\Z", re.IGNORECASE)
@@ -36,7 +48,22 @@ _GROUPED: Final = {
 _LONGEST: Final = 100  # characters of a cell's value; the patterns are slow on long texts
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap]\.?m\.?)?", re.IGNORECASE)
-_OFFSET: Final = re.compile(r"\s*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?|UTC|GMT|Z)\s*\Z", re.IGNORECASE)
+_OFFSET: Final = re.compile(
+    rf"[\s,]*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{{1,2}}):?(\d{{2}})?|UTC|GMT|Z|({'|'.join(LETTERED)}))\s*\Z", re.IGNORECASE
+)
+_COMPACT: Final = re.compile(r"(\d{4})(\d\d)(\d\d)(?:[;, T]?(\d\d)(\d\d)(\d\d))?\Z")
+_SIGNS: Final = {
+    "€": "EUR",
+    "£": "GBP",
+    "¥": "JPY",
+    "₹": "INR",
+    "₩": "KRW",
+    "₺": "TRY",
+    "R$": "BRL",
+    "C$": "CAD",
+    "A$": "AUD",
+}
+_SIGN: Final = re.compile("|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True)))
 _DAY: Final = re.compile(r"(\d{1,4})[-/.\s]\s*(\d{1,2})[-/.\s]\s*(\d{1,4})\Z")
 _WORDY: Final = re.compile(r"(?:(\d{1,2})[ -])?([A-Za-z]{3})[a-z]*\.?[ -](?:(\d{1,2}),? )?(\d{4})\Z")
 
@@ -62,6 +89,7 @@ def looks_like_value(text: str) -> bool:
     """Tell whether a cell is a number or an instant, not a column's name."""
     if len(text) > _LONGEST:
         return False
+    text = re.sub(r"\([^()]*\)", "", text)  # Time(UTC+02:00) names a column
     return bool(_NUMBER.match(text.strip())) or bool(_CLOCK.search(text)) or bool(_DAY.match(text.strip()))
 
 
@@ -69,10 +97,11 @@ def parse_number(text: str, decimal: str = ".") -> Decimal:
     """Return a finite number written with this decimal sign. Raises ValueError."""
     if len(text) > _LONGEST:
         raise ValueError(f"{text[:40]!r}… is not a number")
-    stripped = text.strip().strip("$€£").replace("\u00a0", " ").replace("\u202f", " ").replace("\u2212", "-").strip()
+    stripped = text.strip().removeprefix("@").strip("$").replace("\u00a0", " ").replace("\u202f", " ")
+    stripped = stripped.replace("\u2212", "-").strip()
     if stripped.startswith("(") and stripped.endswith(")"):
-        stripped = f"-{stripped[1:-1]}"
-    stripped = re.sub(r"^([-+])[$€£]", r"\1", stripped)
+        stripped = f"-{stripped[1:-1].strip('$')}"
+    stripped = re.sub(r"^([-+])\$", r"\1", stripped)
     matched = _NUMBER.match(stripped)
     grouped = _GROUPED[decimal].match(matched[2]) if matched else None
     if matched is None or grouped is None:
@@ -99,6 +128,8 @@ def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[D
     if len(text) > _LONGEST:
         raise ValueError(f"{text[:40]!r}… is no amount")
     stripped = text.strip()
+    if sign := _SIGN.search(stripped):  # €1.20 is euros
+        return parse_number(stripped.replace(sign[0], ""), decimal), _SIGNS[sign[0]]
     upper = stripped.upper()
     for coin in coins:
         if coin and upper.endswith(coin) and len(upper) > len(coin):
@@ -126,10 +157,10 @@ def parse_side(text: str) -> int:
     words = " ".join(re.split(r"[^a-z]+", text.casefold())).strip()
     if not text:
         raise ValueError("the side is empty")
-    acts = {"buy", "sell"} & set(words.split(" "))
-    if words in _BUYS or (acts == {"buy"} and words not in _SELLS):
+    acts = {_ACTS[word] for word in words.split(" ") if word in _ACTS}
+    if words in _BUYS or (acts == {1} and words not in _SELLS):
         return 1
-    if words in _SELLS or acts == {"sell"}:
+    if words in _SELLS or acts == {-1}:
         return -1
     raise ValueError(f"the side {text[:30]!r} is neither a buy nor a sale")
 
@@ -147,6 +178,9 @@ def split_instrument(text: str) -> Instrument:
     name = text.strip().upper()
     if not name:
         raise ValueError("the symbol is empty")
+    if find_root(name):
+        return Instrument(_EXCHANGE.sub("", name).strip("/!").replace(" ", "-"), "USD", is_derivative=True)
+    name = _EXCHANGE.sub("", name).removesuffix(".P")
     is_derivative = bool(_DERIVATIVE.search(name)) or ":" in name.partition("/")[2]
     is_inverse = bool(re.search(r"USD(?:[-_]SWAP|_PERP|[-_]\d{6,8})\Z|_DMCBL\Z", name))
     name = _DERIVATIVE.sub("", name.partition(":")[0] if "/" in name else name).removesuffix("_SPBL")
@@ -154,8 +188,20 @@ def split_instrument(text: str) -> Instrument:
     if dated:
         name = name[: dated.start()]
     base, quote = _split_pair(name)
+    base = name if base in _MONEY and quote else base  # EURUSD is a pair, not euros
     symbol = f"{base}-{dated[1]}" if dated else base
     return Instrument(symbol, quote or "USD", is_derivative or bool(dated), is_inverse)
+
+
+def find_root(symbol: str) -> str:
+    """Return the root of a future's name, ES of ESZ6, or nothing."""
+    matched = _FUTURE.match(symbol.strip().upper())
+    return matched[1] if matched else ""
+
+
+def is_option(symbol: str) -> bool:
+    """Tell whether a symbol names an option."""
+    return bool(_OPTION.search(symbol.strip().upper()))
 
 
 def _split_pair(name: str) -> tuple[str, str]:
@@ -213,7 +259,9 @@ def parse_instant(text: str, *, zone: tzinfo, order: str = "ymd") -> datetime:
     """Return the instant of a date and time, or of a count since 1970. Raises ValueError."""
     stripped = text.strip()
     try:
-        if re.fullmatch(r"\d{9,19}(?:\.\d+)?", stripped):
+        if matched := _COMPACT.match(stripped):
+            found = _parse_date(f"{'-'.join(matched.groups()[:3])} {':'.join(matched.groups('00')[3:])}", zone, "ymd")
+        elif re.fullmatch(r"\d{9,19}(?:\.\d+)?", stripped):
             found = _parse_count(stripped)
         else:
             found = _parse_date(stripped, zone, order)
@@ -259,7 +307,8 @@ def _parse_date(text: str, zone: tzinfo, order: str) -> datetime:
             hour = hour % 12 + (12 if clock[5][0] in "pP" else 0)
     if offset := _OFFSET.match(after):
         sign = -1 if offset[1] == "-" else 1
-        shift = timedelta(hours=int(offset[2] or 0), minutes=int(offset[3] or 0)) * sign
+        hours = LETTERED[offset[4].upper()] if offset[4] else int(offset[2] or 0)
+        shift = timedelta(hours=hours, minutes=int(offset[3] or 0)) * sign
         zone = timezone(shift)
     local = datetime(year, month, date, hour, minute, second, microsecond, tzinfo=zone)
     found = local.astimezone(UTC)

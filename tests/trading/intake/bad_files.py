@@ -111,7 +111,7 @@ BAD_FILES: dict[str, tuple[bytes, int, str]] = {
     "a side of nothing": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,-,0.5,91000,18"), 3, "side is empty"),
     "a fee in hexadecimal digits": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,91000,0x10"), 3, "'0x10'"),
     "a fee in percent": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,0.5,91000,0.1%"), 3, "'0.1%'"),
-    "a quantity in lots": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,5 lots,91000,18"), 3, "LOTS"),
+    "a quantity in lots": (_rows(GOOD, "2025-03-01 11:00:00,BTCUSDT,sell,5 lots,91000,18"), 3, "in lots"),
     "a day of a spreadsheet": (_rows(GOOD, "45717.4583,BTCUSDT,sell,0.5,91000,18"), 3, "not a date"),
     "points and commas in turn": (
         _rows('2025-03-01 10:00:00,BTCUSDT,buy,0.5,"90,000.5",1', '2025-03-01 11:00:00,BTCUSDT,sell,0.5,"91.000,5",1'),
