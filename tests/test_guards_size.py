@@ -43,7 +43,7 @@ BUDGETS: Final = {
     "trading/ledger": 2200,  # proofs of the start of a history
     "trading/record": 2500,  # decisions that can be replayed; the values of a trade, from web and asking
     "trading/market": 1900,
-    "trading/intake": 2100,
+    "trading/intake": 2750,  # whole trades that prove themselves, legs, columns that stop; formats left for data
     "trading/account": 200,
     "trading/models": 1570,  # system prompts and packed contexts; addresses that operators vouch for
     "trading/rules": 850,

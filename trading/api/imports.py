@@ -13,7 +13,7 @@ from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
 from trading.api.fields import ValueSerializer
 from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading, read_content
-from trading.intake.formats import FIELDS, FillMapping
+from trading.intake.formats import FIELDS, SEVERAL, FillMapping
 from trading.intake.ledgers import name_venue, preview_reading
 from trading.intake.reading import FileReading
 from trading.intake.values import find_zone
@@ -35,9 +35,15 @@ class TradeFileInput(InputSerializer):
         max_length=20, required=False, allow_blank=True, help_text="The account’s name, if you have several at a venue."
     )
     columns = serializers.DictField(
-        child=serializers.CharField(max_length=200), default=dict, help_text=f"By field: {', '.join(FIELDS)}."
+        child=serializers.CharField(max_length=200),
+        default=dict,
+        help_text=f"By field: {', '.join(FIELDS)}; several of {' or '.join(SEVERAL[:2])} with + between them.",
+    )
+    contract_sizes = serializers.CharField(
+        max_length=2_000, required=False, help_text="Of a contract, a point or a lot: BTC-USDT-SWAP=0.01, ES=50."
     )
     leave_out = serializers.BooleanField(default=False, help_text="Leave out the rows that cannot be read.")
+    again = serializers.BooleanField(default=False, help_text="Import fills that another account has already, too.")
     dry_run = serializers.BooleanField(default=False, help_text="Say what would be imported, and import nothing.")
 
     def validate_zone(self, value: str) -> str:
@@ -82,6 +88,8 @@ class TradeFileSerializer(ValueSerializer):
     left_out: Any = serializers.DictField(
         child=serializers.IntegerField(), help_text="Rows that are no fills, by kind."
     )
+    unread: Any = serializers.ListField(child=serializers.CharField(), help_text="Columns that nothing reads.")
+    notices: Any = serializers.ListField(child=serializers.CharField(), help_text="What the file does not say.")
     is_imported = serializers.BooleanField()
     accounts = LedgerCountsSerializer(many=True)
 
@@ -96,7 +104,9 @@ class ImportsView(ApiView):
     def post(self, request: ApiRequest) -> Response:
         """Import a file of trades whole, or say what it holds; idempotent."""
         given, now = self.body(TradeFileInput), timezone.now()
-        changes: Any = {name: given.get(name) for name in ("columns", "zone", "dates", "decimal", "ledger")}
+        changes: Any = {
+            name: given.get(name) for name in ("columns", "zone", "dates", "decimal", "ledger", "contract_sizes")
+        }
         with self.door_closed():
             content, own_zone = given["content"].encode(), request.user.time_zone
             reading, mapping = read_content(content, own_zone=own_zone, now=now, **changes)
@@ -106,7 +116,10 @@ class ImportsView(ApiView):
             return Response(_describe(reading, mapping, counts, is_imported=False))
         check_reading(reading, leaves_out=given["leave_out"])
         with owned_tx(request.user):
-            done = import_reading(reading, mapping, source=EntrySource.API, name=given["name"], now=now)
+            source = EntrySource.API
+            done = import_reading(
+                reading, mapping, source=source, name=given["name"], counts_twice=given["again"], now=now
+            )
         counts = [_describe_ledger(one.label, one.record, one.deployment.pk, one.record.batch_id) for one in done]
         return Response(_describe(reading, mapping, counts, is_imported=True), status=HTTPStatus.CREATED)
 
@@ -129,6 +142,8 @@ def _describe(reading: FileReading, mapping: FillMapping, accounts: list[Json], 
         "ends_at": period[1] if period else None,
         "problems": [problem._asdict() for problem in reading.problems[:PROBLEMS_SHOWN]],
         "left_out": dict(reading.left_out),
+        "unread": reading.unread,
+        "notices": reading.notices,
         "is_imported": is_imported,
         "accounts": accounts,
     }

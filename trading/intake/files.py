@@ -9,8 +9,9 @@ from uuid import UUID
 
 from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
-from trading.intake.formats import FillMapping, propose_mapping
-from trading.intake.ledgers import LedgerImport, add_reading, name_venue
+from trading.intake.formats import FillMapping
+from trading.intake.guessing import propose_mapping
+from trading.intake.ledgers import LedgerImport, add_reading, find_twin, name_venue
 from trading.intake.reading import FileReading, RowProblem, read_fills
 from trading.intake.tables import FileTable, read_table
 from trading.models import EntrySource, TradeFile
@@ -97,27 +98,50 @@ def correct_mapping(file_id: UUID, changes: Mapping[str, Any]) -> TradeFile:
     return file
 
 
-def import_file(opened: OpenFile, reading: FileReading, *, now: datetime) -> list[LedgerImport]:
+def import_file(
+    opened: OpenFile, reading: FileReading, *, counts_twice: bool = False, now: datetime
+) -> list[LedgerImport]:
     """Import what `check_reading` let pass and drop the file; needs `owned_tx(user)`.
 
     Raises:
         FileNotFound: the file was imported or dropped since it was read.
-        ImportRefused: its mapping was corrected since.
+        ImportRefused: its mapping was corrected since, or `import_reading` refuses it.
     """
     file = get_file(opened.file.pk)
     if FillMapping.from_json(file.mapping) != opened.mapping:
         raise ImportRefused("The columns of this file were corrected in another window. Nothing was imported.")
-    done = import_reading(reading, opened.mapping, source=EntrySource.FILE, name=file.name, now=now)
+    source = EntrySource.FILE
+    done = import_reading(reading, opened.mapping, source=source, name=file.name, counts_twice=counts_twice, now=now)
     file.delete()
     return done
 
 
 def import_reading(
-    reading: FileReading, mapping: FillMapping, *, source: EntrySource, name: str, venue: str = "", now: datetime
+    reading: FileReading,
+    mapping: FillMapping,
+    *,
+    source: EntrySource,
+    name: str,
+    venue: str = "",
+    counts_twice: bool = False,
+    now: datetime,
 ) -> list[LedgerImport]:
-    """Import what `check_reading` let pass; needs `owned_tx(user)`. Raises EntriesRefused."""
+    """Import what `check_reading` let pass; needs `owned_tx(user)`.
+
+    Raises:
+        EntriesRefused: the record cannot take the entries.
+        ImportRefused: another account has most of the fills, and they are not to count twice.
+    """
+    account = name_venue(mapping, venue)
+    if not counts_twice and (twin := find_twin(reading, venue=account)):
+        raise ImportRefused(f"{say_twin(twin, len(reading.fills))} Nothing was imported.")
     details = {"format": mapping.format, "zone": mapping.zone}
-    return add_reading(reading, venue=name_venue(mapping, venue), source=source, name=name, details=details, now=now)
+    return add_reading(reading, venue=account, source=source, name=name, details=details, now=now)
+
+
+def say_twin(twin: tuple[str, int], fills: int) -> str:
+    """Return the words for an account that has fills of a file."""
+    return f"{twin[1]} of these {fills} fills are in the account “{twin[0]}” already: they would count twice."
 
 
 def check_reading(reading: FileReading, *, leaves_out: bool) -> None:
@@ -134,7 +158,8 @@ def check_reading(reading: FileReading, *, leaves_out: bool) -> None:
         more = f" {others} more {word}{' has' if others == 1 else 's have'} a problem." if others else ""
         raise ImportRefused(f"{text}{more} Nothing was imported.", refused)
     if reading.is_empty:
-        raise ImportRefused("The file holds no fills and no funding. Nothing was imported.")
+        why = f" Its rows were left out: {reading.say_left_out()}." if reading.left_out else ""
+        raise ImportRefused(f"The file holds no fills and no funding.{why} Nothing was imported.")
 
 
 def drop_file(file_id: UUID) -> None:

@@ -8,8 +8,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from config.lib.locks import lock_owner
-from trading.intake.formats import FORMATS, FUTURES, SPOT, FillMapping
-from trading.intake.reading import FileReading, ReadFill
+from trading.intake.formats import FORMATS, FUTURES, FillMapping
+from trading.intake.reading import FileReading
+from trading.intake.rows import ReadFill
 from trading.ledger.arrivals import add_entries, preview_entries
 from trading.ledger.entries import Entries, IntakePreview, IntakeRecord
 from trading.ledger.executions import DOLLARS, Execution
@@ -89,6 +90,22 @@ def add_reading_to(
     return add_entries(deployment_id=deployment.pk, entries=entries, source=source, name=name, details=details, now=now)
 
 
+def find_twin(reading: FileReading, *, venue: str) -> tuple[str, int] | None:
+    """Return another account that has most of these fills already, with how many; needs the owner's scope."""
+    own = [_label(venue, market) for market in _list_markets(reading)]
+    wanted = Counter((fill.symbol, fill.at.replace(microsecond=0), fill.quantity, fill.price) for fill in reading.fills)
+    if not reading.fills:
+        return None
+    period = (reading.fills[0].at.replace(microsecond=0), reading.fills[-1].at)
+    others = {ledger.pk: ledger.label for ledger in list_ledgers() if ledger.label not in own}
+    found: Counter[str] = Counter()
+    known = Fill.objects.filter(deployment__in=list(others), at__range=period)
+    for ledger, symbol, at, quantity, price in known.values_list("deployment_id", "symbol", "at", "quantity", "price"):
+        found[others[ledger]] += (symbol, at.replace(microsecond=0), quantity, price) in wanted
+    label, count = max(found.items(), key=lambda item: item[1], default=("", 0))
+    return (label, count) if 2 * count > len(reading.fills) else None
+
+
 def list_ledgers() -> list[Deployment]:
     """Return the accounts of the user's own trades."""
     return list(Deployment.objects.exclude(label="").select_related("skill").order_by("label"))
@@ -99,7 +116,7 @@ def _list_markets(reading: FileReading) -> list[str]:
 
 
 def _label(venue: str, market: str) -> str:
-    return f"{venue} spot" if market == SPOT else f"{venue} futures"
+    return f"{venue} {market}"  # of spot, of futures, or an account of both sides
 
 
 def _create_ledger(label: str, symbols: Iterable[str], now: datetime) -> Deployment:

@@ -16,7 +16,8 @@ from config.lib.proofs import Proof, require_sign_in
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from trading.intake.feeds import SOURCES, Credentials, VenueSource, check_rights, fetch_records, open_account
-from trading.intake.formats import find_format, propose_mapping
+from trading.intake.formats import find_format
+from trading.intake.guessing import propose_mapping
 from trading.intake.keys import MAX_SECRET, decrypt_credentials, encrypt_credentials
 from trading.intake.ledgers import add_reading, name_account
 from trading.intake.reading import FileReading, read_fills

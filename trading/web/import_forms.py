@@ -7,7 +7,8 @@ from django import forms
 from django.http import QueryDict
 
 from trading.intake.feeds import SOURCES
-from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
+from trading.intake.formats import ACCOUNT, FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
+from trading.intake.guessing import list_stops
 from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
 from trading.intake.tables import MAX_BYTES, FileTable
@@ -52,14 +53,19 @@ class MappingForm(forms.Form):
     market = forms.ChoiceField(
         label="Kind of trades",
         required=False,
-        choices=(("", "As each row says"), (SPOT, "Spot"), (FUTURES, "Futures and perpetuals")),
+        choices=(
+            ("", "As each row says"),
+            (SPOT, "Spot"),
+            (FUTURES, "Futures and perpetuals of coins"),
+            (ACCOUNT, "Shares, futures and currencies of a broker"),
+        ),
     )
     ledger = forms.CharField(label="Name of the account", required=False, max_length=20, help_text=ACCOUNT_HELP)
     contract_sizes = forms.CharField(
-        label="Coins per contract",
+        label="Coins per contract, value of a point, units per lot",
         required=False,
-        max_length=500,
-        help_text="Such as BTC-USDT-SWAP=0.01, SOL-USDT-SWAP=1.",
+        max_length=2_000,
+        help_text="Such as BTC-USDT-SWAP=0.01, ES=50, EURUSD=100000.",
     )
 
     def __init__(self, data: QueryDict | None = None, *, table: FileTable, mapping: FillMapping) -> None:
@@ -70,21 +76,33 @@ class MappingForm(forms.Form):
         zones = time_zone_choices()
         known = [] if mapping.zone in dict(zones) else [(mapping.zone, f"As the file says: {mapping.zone}")]
         self.fields["zone"].choices = [*known, *zones]  # type: ignore[attr-defined]
-        if mapping.format and not FORMATS[mapping.format].in_contracts:
+        if mapping.format and not mapping.contract_sizes and FORMATS[mapping.format].scope == "crypto":
             del self.fields["contract_sizes"]
         choices = [("", "None"), *((name, table.titles.get(name, name)) for name in table.columns)]
         for name in dict.fromkeys((*MAIN_FIELDS, *first)):
+            if name in ("more_fees", "ignored"):
+                continue
             field = forms.ChoiceField(label=FIELDS[name], choices=choices, required=name in ("time", "symbol"))
             self.fields[f"column_{name}"] = field
-        self._mapping = mapping
+        more = forms.MultipleChoiceField(label=FIELDS["more_fees"], choices=choices[1:], required=False)
+        self.fields["column_more_fees"], self.initial["column_more_fees"] = more, mapping.columns.get("more_fees", ())
+        self._mapping, self._ticked = mapping, data.getlist("ignored") if data else []
+        # What would stop the import stands beside the reason, not among the columns.
+        ignored = mapping.columns.get("ignored", ())
+        self.left_out = [(name, table.titles.get(name, name), True) for name in ignored if name in table.columns]
+        self.left_out += [(name, table.titles.get(name, name), False) for name in list_stops(table, mapping)]
 
     def get_changes(self) -> dict[str, Any]:
         """Return the corrections; a column that stays the same keeps its alternatives."""
         given: Mapping[str, Any] = self.cleaned_data
-        columns = dict(self._mapping.columns)
+        known = [name for name, _, _ in self.left_out]
+        columns = {**self._mapping.columns, "more_fees": tuple(given["column_more_fees"])}
+        columns["ignored"] = tuple(name for name in self._ticked if name in known)
         for key, column in given.items():
             name = key.removeprefix("column_")
-            if key.startswith("column_") and columns.get(name, ("",))[:1] != ((column,) if column else ("",)):
+            if key in ("column_more_fees", "column_ignored") or not key.startswith("column_"):
+                continue
+            if columns.get(name, ("",))[:1] != ((column,) if column else ("",)):
                 columns[name] = (column,) if column else ()
         kept = {key: value for key, value in given.items() if not key.startswith("column_")}
         return {**kept, "columns": {name: chosen for name, chosen in columns.items() if chosen}}

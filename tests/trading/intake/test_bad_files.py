@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.trading.intake.bad_files import BAD_FILES
-from trading.intake.formats import propose_mapping
+from trading.intake.guessing import propose_mapping
 from trading.intake.reading import RowProblem, read_fills
 from trading.intake.tables import TableRefused, read_table
 

@@ -42,13 +42,13 @@ def as_pushed(one: dict) -> dict:
     return row | {"fee_coin": "USDC", "quantity": one["quantity"], "start_quantity": one["start"], "fee_in_coin": "0.1"}
 
 
-def bring_file(trader, content: bytes, now) -> list:
+def bring_file(trader, content: bytes, now, **choices) -> list:
     """Upload a file, read it and import it, as the pages do."""
     new = read_upload(content, zone="UTC")
     file = as_owner(trader, lambda: keep_file(new, name="fills.json", now=now))
     reading = read_file(opened := open_file(file), now=now)
     check_reading(reading, leaves_out=False)
-    return as_owner(trader, lambda: import_file(opened, reading, now=now))
+    return as_owner(trader, lambda: import_file(opened, reading, **choices, now=now))
 
 
 @dataclass

@@ -7,7 +7,8 @@ from tests.trading.intake.samples import SAMPLES
 from tests.trading.intake.venue_server import VenueServer
 from trading.intake import feeds
 from trading.intake.feeds import SOURCES, Credentials, check_rights, fetch_records, open_account
-from trading.intake.formats import find_format, propose_mapping
+from trading.intake.formats import find_format
+from trading.intake.guessing import propose_mapping
 from trading.intake.reading import read_fills
 from trading.intake.tables import table_of_records
 from trading.market.imports.venue import VenueRefused, VenueUnavailable, open_venue

@@ -15,7 +15,7 @@ from tests.tables import each_case
 from tests.trading.data import FILLS, needs_fills
 from trading.intake import reading
 from trading.intake.files import ImportRefused, check_reading
-from trading.intake.formats import propose_mapping
+from trading.intake.guessing import propose_mapping
 from trading.intake.reading import ReadFill
 from trading.intake.tables import TableRefused, read_table
 from trading.models import Deployment, Fill, Trade

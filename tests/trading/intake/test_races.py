@@ -7,7 +7,7 @@ from config.lib.owned import owned
 from tests.trading.intake.samples import SAMPLES
 from tests.trading.intake.test_sync import NOW, SYNC_EVERY, add, answer_hyperliquid, server
 from tests.trading.ledger.test_races import race, race_freely
-from trading.intake.formats import propose_mapping
+from trading.intake.guessing import propose_mapping
 from trading.intake.ledgers import add_reading
 from trading.intake.reading import read_fills
 from trading.intake.sync import sync_account

@@ -1,24 +1,32 @@
 import gzip
 import random
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import MappingProxyType
 
 import pytest
 
-from tests.trading.intake.samples import SAMPLES, Sample
-from trading.intake.formats import FORMATS, propose_mapping
+from tests.trading.intake import samples
+from tests.trading.intake.samples import Sample
+from tests.trading.intake.samples_answered import ANSWERED
+from tests.trading.intake.samples_brokers import BROKERS
+from trading.intake.formats import FORMATS, find_format
+from trading.intake.guessing import propose_mapping
 from trading.intake.reading import FileReading, read_fills
 from trading.intake.tables import TableRefused, read_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SAMPLES = samples.SAMPLES | BROKERS
 
 
-def read_sample(sample: Sample) -> FileReading:
+def read_sample(sample: Sample, *, columns: Mapping = MappingProxyType({}), **answers) -> FileReading:
     table = read_table(sample.content)
     mapping = propose_mapping(table, zone=sample.zone)
     assert mapping.format == sample.key
-    return read_fills(table, mapping, now=NOW)
+    return read_fills(table, replace(mapping, columns={**mapping.columns, **columns}, **answers), now=NOW)
 
 
 def say(value: Decimal | datetime) -> str:
@@ -29,6 +37,13 @@ def say(value: Decimal | datetime) -> str:
 def test_read_fills_of_an_export_returns_its_fills(sample):
     reading = read_sample(sample)
 
+    check_reading(reading, sample)
+    again = read_sample(sample)
+    assert [fill.fill_id for fill in reading.fills] == [fill.fill_id for fill in again.fills]
+    assert len({(fill.market, fill.symbol, fill.fill_id) for fill in reading.fills}) == len(reading.fills)
+
+
+def check_reading(reading: FileReading, sample: Sample) -> None:
     assert reading.problems == []
     found = [
         (
@@ -44,19 +59,38 @@ def test_read_fills_of_an_export_returns_its_fills(sample):
     assert found == list(sample.fills)
     assert [(paid.symbol, say(paid.at), say(paid.amount_usd)) for paid in reading.funding] == list(sample.funding)
     assert reading.left_out.total() == sample.left_out
-    again = read_sample(sample)
-    assert [fill.fill_id for fill in reading.fills] == [fill.fill_id for fill in again.fills]
-    assert len({(fill.market, fill.symbol, fill.fill_id) for fill in reading.fills}) == len(reading.fills)
+
+
+@pytest.mark.parametrize(("sample", "answers"), ANSWERED.values(), ids=ANSWERED)
+def test_read_fills_of_an_export_that_lacks_something_asks_for_it(sample, answers):
+    assert read_sample(sample).problems
+
+    check_reading(read_sample(sample, **answers), sample)
+
+
+HEADERS = [one for one in (*SAMPLES.values(), *(sample for sample, _ in ANSWERED.values())) if one.key]
+
+
+@pytest.mark.parametrize("sample", HEADERS, ids=lambda sample: sample.key)
+def test_find_format_knows_an_export_without_each_column_that_is_not_a_mark(sample):
+    columns = read_table(sample.content).columns
+    chosen = FORMATS[sample.key]
+
+    assert [find_format([name for name in columns if name != one]) for one in columns if one not in chosen.marks] == [
+        sample.key
+    ] * len(set(columns) - chosen.marks)
+    # Nor do columns of others' make it another.
+    assert find_format({*columns, "feecoin", "quoteasset", "status", "currency", "notes"}) == sample.key
 
 
 def test_read_fills_knows_every_format_by_a_sample():
-    known = {sample.key for sample in SAMPLES.values()} - {""}
+    known = {sample.key for sample in HEADERS}
 
     assert set(FORMATS) - known == set(), "add a Sample of it to tests/trading/intake/samples.py, of days in 2025"
-    assert known - set(FORMATS) == set(), "add a row to FORMATS of trading/intake/formats.py"
+    assert known - set(FORMATS) == set(), "add it to the formats beside trading/intake/formats.py"
 
 
-STATING = [key for key, one in SAMPLES.items() if one.key and "pnl" in FORMATS[one.key].columns]
+STATING = [key for key, one in samples.SAMPLES.items() if one.key and "pnl" in FORMATS[one.key].columns]
 
 
 @pytest.mark.parametrize("key", STATING)

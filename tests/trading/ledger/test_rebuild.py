@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from tests.factories.memory import JUNE, MINUTE
 from tests.factories.record import DeploymentFactory
 from tests.trading.data import FILLS, needs_fills
-from trading.intake.formats import propose_mapping
+from trading.intake.guessing import propose_mapping
 from trading.intake.ledgers import _build_entries
 from trading.intake.reading import read_fills
 from trading.intake.tables import read_table

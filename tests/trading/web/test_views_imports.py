@@ -26,10 +26,10 @@ def upload(client, content: bytes, name: str = "trades.csv"):
     return client.post(IMPORTS, {"file": SimpleUploadedFile(name, content)})
 
 
-def fields_of(response) -> dict[str, str]:
+def fields_of(response) -> dict[str, str | list[str]]:
     """Return the form of the file's page as a browser would send it."""
-    form = response.context["form"]
-    return {name: str(form[name].value() or "") for name in form.fields}
+    values = {field.name: field.value() for field in response.context["form"]}
+    return {name: list(one) if isinstance(one, tuple) else str(one or "") for name, one in values.items()}
 
 
 def counts() -> tuple[int, int, int]:
@@ -40,6 +40,19 @@ def import_sample(client, content: bytes, **changes):
     place = upload(client, content)["Location"]
     page = client.get(place)
     return client.post(place, fields_of(page) | {"act": "import"} | changes, follow=True)
+
+
+def test_a_column_that_stops_is_left_out_by_a_tick(client):
+    content = b"time,symbol,side,quantity,price,P&L\n2025-03-14 10:00,BTCUSDT,buy,1,90000,5\n"
+    place = upload(client, content)["Location"]
+    page = client.get(place)
+    assert "The column “P&amp;L” is not read" in page.content.decode()
+
+    answered = client.post(place, fields_of(page) | {"act": "read", "ignored": ["p&l"]}, follow=True)
+
+    assert 'value="p&amp;l" checked' in answered.content.decode()
+    client.post(place, fields_of(answered) | {"act": "import", "ignored": ["p&l"]})
+    assert counts() == (1, 1, 1)
 
 
 VENUES = {
@@ -75,6 +88,9 @@ def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client):
 def test_import_under_a_name_goes_into_the_record_of_that_account(client):
     import_sample(client, SAMPLES["binance spot"].content)
     import_sample(client, SAMPLES["binance spot"].content, ledger="desk")
+    assert Deployment.objects.count() == 1  # the same fills in another account are asked about
+
+    import_sample(client, SAMPLES["binance spot"].content, ledger="desk", counts_twice="on")
 
     counted = {one.label: one.fills.count() for one in Deployment.objects.all()}
     assert counted == {"Binance spot": 2, "Binance desk spot": 2}

@@ -34,8 +34,8 @@ class Corrections(BaseModel):
     dates: Literal["ymd", "dmy", "mdy"] | None = None
     decimal: Literal[".", ","] | None = None
     fee_sign: Literal[1, -1] | None = None
-    market: Literal["spot", "futures"] | None = None
-    contract_sizes: str | None = Field(default=None, max_length=500)
+    market: Literal["spot", "futures", "account"] | None = None
+    contract_sizes: str | None = Field(default=None, max_length=2_000)
     account: str | None = None
     ledger: str | None = Field(default=None, max_length=20)
     columns: dict[str, str] = {}
@@ -52,6 +52,7 @@ class Command(KeelCommand):
         parser.add_argument("file", type=Path)
         parser.add_argument("--leave-out", action="store_true", help="leave out the rows that cannot be read")
         parser.add_argument("--dry-run", action="store_true", help="say what was found, and import nothing")
+        parser.add_argument("--again", action="store_true", help="import fills that another account has already, too")
         parser.add_argument("--venue", choices=sorted(SOURCES), help="where they were made, if the file does not tell")
         parser.add_argument("--account", metavar="ADDRESS", help="your address, to identify liquidations")
         parser.add_argument("--ledger", metavar="NAME", help="the account's, if you have several at a venue")
@@ -88,6 +89,7 @@ class Command(KeelCommand):
         venue: str | None,
         leave_out: bool,
         dry_run: bool,
+        again: bool,
         **options: Any,
     ) -> None:
         """Read a file, say what was found, and import it unless it is a dry run. Raises CommandError, DomainError."""
@@ -107,7 +109,9 @@ class Command(KeelCommand):
                 records = [add_reading_to(target, reading, name=file.name, details=details, now=now)]
             else:
                 source = EntrySource.FILE
-                imported = import_reading(reading, mapping, source=source, name=file.name, venue=label, now=now)
+                imported = import_reading(
+                    reading, mapping, source=source, name=file.name, venue=label, counts_twice=again, now=now
+                )
                 records = [ledger.record for ledger in imported]
         for record in records:
             self._report(record)
@@ -135,6 +139,9 @@ class Command(KeelCommand):
         reading, mapping = read_content(content, own_zone=own_zone, now=now, **corrections.model_dump())
         recognised = mapping.recognised.replace(":", ",") or "a table that Keel does not know"
         self.stderr.write(f"{recognised}: {len(reading.fills)} fills, {len(reading.funding)} funding payments")
+        unread = [f"columns that are not read: {', '.join(reading.unread)}"] if reading.unread else []
+        for line in (*reading.notices, *unread):
+            self.stderr.write(f"  {line}")
         for problem in reading.problems[:PROBLEMS_SHOWN]:
             where = f"{reading.row_word} {problem.row}: " if problem.row else ""
             self.stderr.write(f"  {where}{problem.message}")

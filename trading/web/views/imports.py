@@ -24,7 +24,7 @@ from trading.intake import files
 from trading.intake.feeds import SOURCES
 from trading.intake.formats import FORMATS, FillMapping
 from trading.intake.keys import can_keep_keys
-from trading.intake.ledgers import LedgerImport, list_ledgers, name_venue, preview_reading
+from trading.intake.ledgers import LedgerImport, find_twin, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import FileReading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
 from trading.ledger.arrivals import add_entries, list_openings, remove_opening, undo_batch
@@ -150,7 +150,7 @@ def _import(request: AuthedRequest, opened: files.OpenFile) -> HttpResponseBase:
     try:
         files.check_reading(reading, leaves_out=request.POST.get("leaves_out") == "on")
         with owned_tx(request.user):
-            done = files.import_file(opened, reading, now=now)
+            done = files.import_file(opened, reading, counts_twice=request.POST.get("counts_twice") == "on", now=now)
     except NotFound as error:
         messages.info(request, str(error))
         return redirect("trading:imports")
@@ -186,7 +186,8 @@ def _render_imports(
         "form": file_form or TradeFileForm(),
         "account_form": account_form or AccountForm(),
         "can_keep_keys": can_keep_keys(),
-        "venues": join_words(list(dict.fromkeys(one.venue for key, one in FORMATS.items() if key != "keel")), "and"),
+        "venues": _name_venues(is_crypto=True),
+        "brokers": _name_venues(is_crypto=False),
         "accounts": [(account, SOURCES[account.venue]) for account in list_accounts()],
         "files": TradeFile.objects.defer("content").order_by("-created_at"),
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
@@ -194,6 +195,12 @@ def _render_imports(
         "opening_form": opening_form or PositionForm(ledgers=ledgers.values()),
     }
     return TemplateResponse(request, "trading/imports.html", context, status=status)
+
+
+def _name_venues(*, is_crypto: bool) -> str:
+    """Return the venues of the formats, crypto or others, as words."""
+    venues = [one.venue for key, one in FORMATS.items() if key != "keel" and (one.scope == "crypto") == is_crypto]
+    return join_words(list(dict.fromkeys(venues)), "and")
 
 
 def _render_file(
@@ -220,5 +227,8 @@ def _render_file(
         "refusal": refusal,
     }
     with owned(request.user):
-        context["accounts"] = preview_reading(reading, venue=name_venue(opened.mapping), now=now)
+        venue = name_venue(opened.mapping)
+        context["accounts"] = preview_reading(reading, venue=venue, now=now)
+        if twin := find_twin(reading, venue=venue):
+            context["twin"] = files.say_twin(twin, len(reading.fills))
         return render_now(TemplateResponse(request, "trading/import_file.html", context, status=status))
