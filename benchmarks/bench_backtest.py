@@ -100,7 +100,7 @@ def main() -> None:
             reflects=False,
             created_at=START,
         )
-    with model_client(["offline/keel"]) as ask:
+    with model_client(["offline/keel"], clock=lambda: datetime.now(UTC)) as ask:
         model = Timed(ask)
         began, cpu_began = time.perf_counter(), time.process_time()
         status = run_backtest(run.pk, user_id=user.pk, clock=lambda: datetime.now(UTC), ask=model)

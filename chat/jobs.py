@@ -7,14 +7,13 @@ from django.db import connection
 
 from chat.cards import expire_cards
 from chat.conversations.lifecycle import CLOSE, archive_old, list_due
-from chat.conversations.usage import count_site_tokens
 from chat.endings.closing import close_if_due
 from chat.endings.erasure import purge_trash
 from chat.prompt.receipts import drop_receipts
 from chat.rules import follow_facts
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.edge.invitations import drop_invitations
-from config.lib.owned import system, system_tx
+from config.lib.owned import system_tx
 from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
 from config.lib.work.retention import Kept, delete_batch, drop_old_rows
@@ -28,12 +27,6 @@ def sweep_dead_turns(now: datetime) -> str:
     """Mark replies whose process died as interrupted."""
     with system_tx("sweep of dead turns"):
         return f"{len(interrupt_dead_turns(now=now))} replies marked as interrupted"
-
-
-def count_tokens(now: datetime) -> str:
-    """Count the day's tokens of all users for the budget of the site."""
-    with system("tokens of the site"):
-        return f"{count_site_tokens(now=now):,} tokens today"
 
 
 def sweep_cards(now: datetime) -> str:
@@ -97,7 +90,6 @@ def refresh_statistics(now: datetime) -> str:
 
 JOBS: Final = (
     Job("sweep_dead_turns", timedelta(minutes=1), sweep_dead_turns),
-    Job("count_tokens", timedelta(minutes=1), count_tokens),
     Job("sweep_cards", timedelta(minutes=1), sweep_cards),
     Task(CLOSE, "chats", timedelta(seconds=5), lambda now: list_due(now=now), close_chat),
     Job("archive_chats", timedelta(hours=1), archive_chats),

@@ -50,6 +50,7 @@ STORES = {
     "memory.facts.limits": "numbers of tokens by the id of a fact, whose words never change",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
     "config.lib.threads": "one mark for each acceptance that waits",
+    "config.lib.observe.meter": "tokens of calls until they are written down, of nobody in particular",
     "config.lib.work.embedded": "keys of the rows that wait for a worker of this process",
     "config.lib.llm.own": "providers by name",
     "config.lib.llm.direct": "HTTP clients by event loop; names of models and what they refused",

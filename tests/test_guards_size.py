@@ -10,10 +10,10 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 790,  # files that their owner alone reads, opened in one place
-    "config/lib": 2540,  # proofs that a door passes on; migrations beside a site; queries compiled once
+    "config/lib": 2580,  # proofs that a door passes on; queries compiled once; a meter of tokens
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
-    "config/lib/work": 950,  # retention, mails that wait
+    "config/lib/work": 990,  # retention, mails that wait, the tokens of the site
     "config/lib/rest": 700,
     "config/lib/edge": 1180,  # a line for each request; wrong passwords by device; invitations
     "config/lib/charts": 750,

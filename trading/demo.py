@@ -81,7 +81,7 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
     if made is None:
         report(f"{', '.join(skipped)} have a market from elsewhere, so nothing is simulated and no skill runs.")
         return {"skills": 2, "trades": 0}
-    with model_client([settings.OFFLINE_MODEL]) as ask:
+    with model_client([settings.OFFLINE_MODEL], clock=clock) as ask:
         for deployment_id in made.deployment_ids:
             _play_deployment(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
 

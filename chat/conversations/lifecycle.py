@@ -21,6 +21,7 @@ from config.lib.owned import owner_id
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from config.lib.work.leases import LEASE
+from config.lib.work.spending import find_next_day
 from memory.models import TRASH_KEPT
 
 LEFT_AFTER: Final = timedelta(seconds=60)  # without a socket, once the page was left
@@ -141,19 +142,22 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
     )
 
 
-def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
+def put_off_extraction(claim: Claim, *, now: datetime, is_day_over: bool = False) -> bool:
     """Schedule a retry of the extraction; False after the last try. Call it after `hold_closing`, in its transaction.
 
-    What was not extracted stays above the watermark: the next message in the chat gives it more tries.
+    What was not extracted stays above the watermark: the next message in the chat gives it more tries. `is_day_over`:
+    it waits for the tokens of the next day, which is no try.
     """
-    tries: int = _filter_claimed(claim).values_list("extraction_tries", flat=True).get() + 1
+    tries: int = _filter_claimed(claim).values_list("extraction_tries", flat=True).get() + (not is_day_over)
     is_tried_again = tries < MAX_TRIES
+    pause = FIRST_RETRY * 5 ** (tries - 1)
+    due_at = find_next_day(now) if is_day_over else now + pause
     _filter_claimed(claim).update(
         status=claim.status,
         left_at=None,
         extraction_pending=is_tried_again,
         extraction_tries=tries,
-        extraction_due_at=now + FIRST_RETRY * 5 ** (tries - 1) if is_tried_again else None,
+        extraction_due_at=due_at if is_tried_again else None,
         **_NOT_CLOSING,
     )
     return is_tried_again

@@ -26,6 +26,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.text import clean_text, prompt_line
 from config.lib.threads import run_in_thread
 from config.lib.work.jobs import Clock
+from config.lib.work.spending import is_used_up
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ async def summarise_older(
 
     Call it when no turn waits for it. `room`: estimated tokens that messages have in a prompt of this chat.
     """
-    older = await run_in_thread(_read_older, conversation_id, user_id, room)
+    older = await run_in_thread(_read_older, conversation_id, user_id, room, clock())
     if older is None:
         return None
     text, model, used = older.before, "", Usage(0, 0)
@@ -74,7 +75,9 @@ async def summarise_older(
     )
 
 
-def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None:
+def _read_older(conversation_id: UUID, user_id: int, room: int, now: datetime) -> _Older | None:
+    if is_used_up(settings.SUMMARY_MODELS, now=now):
+        return None  # the next turn asks again
     with owned(user_id):
         summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
         last = summaries.order_by("-through").first()

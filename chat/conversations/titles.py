@@ -17,6 +17,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.text import one_line, prompt_line
 from config.lib.threads import run_in_thread
 from config.lib.work.jobs import Clock
+from config.lib.work.spending import is_used_up
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +31,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
     """Title a chat after its first exchange, unless its user named it meanwhile; None without a valid one."""
     if not settings.TITLE_MODELS:
         return None
-    exchange = await run_in_thread(_read_exchange, conversation_id, user_id)
+    exchange = await run_in_thread(_read_exchange, conversation_id, user_id, clock())
     if exchange is None:
         return None
     messages = [{"role": "system", "content": TITLE_TASK}, {"role": "user", "content": exchange}]
@@ -51,7 +52,9 @@ def clean_title(text: str) -> str:
     return line if 0 < len(line) <= MAX_LENGTH and len(line.split()) <= MAX_WORDS else ""
 
 
-def _read_exchange(conversation_id: UUID, user_id: int) -> str | None:
+def _read_exchange(conversation_id: UUID, user_id: int, now: datetime) -> str | None:
+    if is_used_up(settings.TITLE_MODELS, now=now):
+        return None  # the next exchange asks again
     with owned(user_id):
         if not Conversation.objects.filter(pk=conversation_id, is_title_chosen=False).exists():
             return None

@@ -6,15 +6,14 @@ the conversation, or two turns of a user wait for each other.
 """
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 from django.conf import settings
-from django.core.cache import cache
-from django.db import connection
-from django.db.models import F, Sum
+from django.db import connection, transaction
+from django.db.models import F
 from django.db.models.functions import Greatest
 
 from chat.conversations.standing import bind_value
@@ -23,9 +22,9 @@ from chat.parts import Json
 from config.lib.llm.answer import Usage
 from config.lib.llm.prices import cost_usd
 from config.lib.owned import owner_id
+from config.lib.work.spending import write_site_tokens
 
 REPLY_ALLOWANCE: Final = 2_000  # tokens reserved for an answer of unknown length
-_KEPT_SECONDS: Final = 2 * 24 * 3600
 _RESERVE: Final = """
 UPDATE usage_days SET reserved_tokens = reserved_tokens + %s, turns = turns + 1 WHERE user_id = %s AND day = %s
 """
@@ -37,28 +36,8 @@ def get_daily_budget(budget: int | None) -> int:
     return settings.DAILY_TOKEN_BUDGET if budget is None else budget
 
 
-def count_site_tokens(*, now: datetime) -> int:
-    """Count the day's tokens of all users for `is_site_used_up`, in the system's scope; return them."""
-    tokens = Sum(F("prompt_tokens") + F("completion_tokens") + F("reserved_tokens"))
-    used: int = UsageDay.objects.filter(day=now.date()).aggregate(used=tokens)["used"] or 0
-    cache.set(_name_site_count(now.date()), used, timeout=_KEPT_SECONDS)
-    return used
-
-
-def is_site_used_up(*, tokens: int, now: datetime) -> bool:
-    """Tell whether the site's budget does not last for these tokens, as counted in the last minute."""
-    used: int = cache.get(_name_site_count(now.date()), 0)
-    return 0 < settings.SITE_DAILY_TOKEN_BUDGET < used + tokens
-
-
-def _name_site_count(day: date) -> str:
-    return f"site-tokens:{day}"
-
-
 def reserve_tokens(*, tokens: int, now: datetime) -> None:
     """Reserve tokens for a turn."""
-    with suppress(ValueError):  # not counted yet
-        cache.incr(_name_site_count(now.date()), tokens)
     while not _reserve(tokens, now.date()):
         # Work beside a turn may begin the day at the same moment.
         UsageDay.objects.get_or_create(day=now.date())
@@ -83,6 +62,7 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
 
 
 def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
+    transaction.on_commit(partial(write_site_tokens, day), robust=True)
     if not usage and not freed:
         return
     used = {name: int((usage or {}).get(name, 0)) for name in _COLUMNS}

@@ -32,6 +32,7 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.work.jobs import Clock
 from config.lib.work.leases import keep_lease
+from config.lib.work.spending import is_used_up, write_site_tokens
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
 from memory.learning.extraction import CHUNK_TOKENS, ChatEntry, Extraction, chunk_turns, extract_facts, strip_block
@@ -90,8 +91,11 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         for turns in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
+            if is_used_up(settings.EXTRACT_MODELS, now=clock()):
+                raise LLMUnavailable("used_up")
             with keep_lease(renew_lease):
                 found = door.run(extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS))
+            write_site_tokens(clock().date())
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -185,7 +189,7 @@ def _put_off(claim: Claim, kind: str, learned: ReconcileCounts, *, user_id: int,
     with owned_tx(user_id):
         if not hold_closing(claim, now=now):
             return Closed(ClosingOutcome.TAKEN_BACK, learned)
-        is_tried_again = put_off_extraction(claim, now=now)
+        is_tried_again = put_off_extraction(claim, now=now, is_day_over=kind == "used_up")
     outcome = ClosingOutcome.PUT_OFF if is_tried_again else ClosingOutcome.GIVEN_UP
     logger.warning("Extraction of conversation %s: %s, %s", claim.conversation_id, kind, outcome)
     return Closed(outcome, learned)

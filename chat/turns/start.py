@@ -12,7 +12,7 @@ from chat.conversations.history import read_history
 from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
 from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.standing import Standing, get_standing
-from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, is_site_used_up, reserve_tokens
+from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS, compose_prompt
@@ -20,8 +20,10 @@ from chat.prompt.focus import build_preamble, build_recall, drop_known_focus, is
 from chat.prompt.receipts import Sent, as_sent
 from chat.turns.events import MessageAccepted
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
+from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
+from config.lib.work.spending import is_used_up
 from memory.facts.queries import find_last_version, list_relevant_lines
 from memory.facts.services import mark_referenced
 from memory.models import UserFact
@@ -30,10 +32,7 @@ USED_UP: Final = (
     "Today's {budget:,} tokens are used up, or set aside for answers under way. The count restarts at 00:00 UTC. "
     "Your text is kept."
 )
-SITE_USED_UP: Final = (
-    "The tokens that this site has for all its users today are used up, or set aside for answers under way. The count"
-    " restarts at 00:00 UTC. Your text is kept."
-)
+SITE_USED_UP: Final = f"{LLMUnavailable('used_up')} Your text is kept."
 _AFTER_ALL: Final = 2**62  # above the id of every message
 
 
@@ -133,7 +132,7 @@ def begin_turn(
         standing = _with_frozen_block(standing, now)
     turn = _prepare_turn(standing, message, is_continuation=is_continuation, now=now)
     _check_budget(standing, turn.tokens)
-    if is_site_used_up(tokens=turn.tokens, now=now):
+    if is_used_up([settings.CHAT_AGENT_MODEL], tokens=turn.tokens, now=now):
         raise TooMuchAsked(SITE_USED_UP)
     reserve_tokens(tokens=turn.tokens, now=now)
     reply = Message(

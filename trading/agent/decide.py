@@ -21,6 +21,8 @@ from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, ToolCall
 from config.lib.llm.text import content_beside_calls
 from config.lib.text import one_line
+from config.lib.work.jobs import Clock
+from config.lib.work.spending import is_used_up, write_site_tokens
 from trading.agent.context import STABLE_END, AgentPrompt, bar_line, event_line, news_line
 from trading.market.queries import list_events, list_news
 from trading.market.tape import Tape
@@ -133,8 +135,8 @@ def define_tools(payload: schemas.SkillPayload) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def model_client(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
-    """Yield a function that asks models; `within` limits all calls together."""
+def model_client(models: Sequence[str], *, clock: Clock, within: timedelta | None = None) -> Iterator[Ask]:
+    """Yield a function that asks models while the site has tokens; `within` limits all calls together."""
     effort = settings.TRADING_REASONING_EFFORT
     if answer_at_once(models):
         yield lambda messages, tools: door.complete_at_once(messages, models=models, tools=tools, effort=effort)
@@ -152,8 +154,17 @@ def model_client(models: Sequence[str], *, within: timedelta | None = None) -> I
     with asyncio.Runner() as runner:
         if within is not None:
             ends_at = runner.get_loop().time() + within.total_seconds()
+
+        def ask(messages: Sequence[Message], tools: Sequence[Message]) -> Completion:
+            if is_used_up(models, now=clock()):
+                raise LLMUnavailable("used_up")
+            try:
+                return runner.run(within_time(messages, tools))
+            finally:
+                write_site_tokens(clock().date())
+
         try:
-            yield lambda messages, tools: runner.run(within_time(messages, tools))
+            yield ask
         finally:
             runner.run(door.close())
 

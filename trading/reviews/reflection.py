@@ -25,6 +25,7 @@ from config.lib.text import prompt_line
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Clock, Key
 from config.lib.work.leases import LEASE, keep_row
+from config.lib.work.spending import is_used_up, write_site_tokens
 from trading.agent.context import trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.ledger.services import get_deployment
@@ -134,11 +135,12 @@ def list_due(now: datetime) -> list[Key]:
     due = []
     for row in rows.select_related("version").order_by("created_at", "id"):
         try:
-            dial = parse_payload(row.version.payload).context.memory
+            payload = parse_payload(row.version.payload)
         except PayloadInvalid:
             logger.exception("Whether deployment %s is due cannot be told", row.pk)
             continue
-        if is_due(dial, **_get_state(row), now=now):
+        is_waiting = is_due(payload.context.memory, **_get_state(row), now=now)
+        if is_waiting and not is_used_up(list_reflection_models(payload), now=now):
             due.append(Key(row.user_id, row.pk))
     return due
 
@@ -207,8 +209,8 @@ def _end_by_staff(run_id: UUID, status: WorkStatus, target: WorkStatus, error: s
 def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> ReflectionResult:
     """Reflect if due; otherwise lock nothing. Raises DeploymentNotFound."""
     with owned(user_id):
-        is_waiting = _find_work(get_deployment(deployment_id, or_backtest=True), now=now) is not None
-    if not is_waiting:
+        work = _find_work(get_deployment(deployment_id, or_backtest=True), now=now)
+    if work is None or is_used_up(list_reflection_models(work.payload), now=clock()):
         return ReflectionResult(ReflectionOutcome.NOT_DUE)
     return reflect(deployment_id, user_id=user_id, now=now, clock=clock)
 
@@ -227,8 +229,11 @@ def reflect(
     run = claim.run
     assert run.lease is not None, "it was claimed"
     try:
+        if is_used_up(list_reflection_models(claim.work.payload), now=clock()):
+            raise LLMUnavailable("used_up")
         with keep_row(ReflectionRun, run.pk, run.lease, user_id=user_id, clock=clock):
             completion = door.run(_ask_model(claim.work))
+        write_site_tokens(clock().date())
         lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
             return _finish_run(claim, None, _NO_LESSONS)

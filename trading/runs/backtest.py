@@ -5,7 +5,7 @@ finishes it with the same numbers.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,9 +15,11 @@ from uuid import UUID, uuid4
 from django.conf import settings
 from pydantic_core import to_jsonable_python
 
+from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.work.jobs import Clock
 from config.lib.work.leases import LEASE, keep_row
+from config.lib.work.spending import is_used_up
 from trading.agent.decide import Ask, answer_at_once, model_client
 from trading.market.tape import STORED, ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
@@ -80,6 +82,8 @@ def run_backtest(
         status, problem = WorkStatus.DONE, FAILED_TICKS.format(failed) if failed else ""
     except LeaseLost:
         logger.info("Backtest %s was cancelled or taken over", run_id)
+    except LLMUnavailable as refusal:
+        problem = str(refusal)
     except NoBars:
         problem = NO_BARS
     except Exception:
@@ -109,7 +113,7 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
     with ExitStack() as stack:
         models = [settings.OFFLINE_MODEL] if run.by_rules else list_agent_models(payload)
         is_replay = ask is None and answer_at_once(models)
-        ask = ask or stack.enter_context(model_client(models))
+        ask = ask or stack.enter_context(model_client(models, clock=clock))
         ticker = Ticker(
             deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs, keeps_contexts=not run.by_rules
         )
@@ -126,7 +130,8 @@ def _play_ticks(run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, as
         if is_replay:
             _replay_instants(ticker, left, payload, clock=clock, reflects=run.reflects, note=note)
             return
-        for done, at in play_instants(ticker, left, payload, clock=clock, reflects=run.reflects):
+        affordable = _while_tokens_last(left, models, clock)
+        for done, at in play_instants(ticker, affordable, payload, clock=clock, reflects=run.reflects):
             note(done, at)
 
 
@@ -153,9 +158,17 @@ def _replay_instants(
             _reflect(ticker, at, clock)
 
 
+def _while_tokens_last(instants: Iterable[datetime], models: Sequence[str], clock: Clock) -> Iterator[datetime]:
+    """Yield the instants; a backtest that stops here goes on where it stood when staff retry it."""
+    for at in instants:
+        if is_used_up(models, now=clock()):
+            raise LLMUnavailable("used_up")
+        yield at
+
+
 def play_instants(
     ticker: Ticker,
-    instants: Sequence[datetime],
+    instants: Iterable[datetime],
     payload: SkillPayload,
     *,
     clock: Clock,

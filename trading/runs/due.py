@@ -177,9 +177,10 @@ def run_deployment(key: Key, *, now: datetime) -> Ran:
         models = list_agent_models(payload)
     if not is_ours:
         return Ran(commands)
-    held = keep_row(Deployment, deployment_id, lease, user_id=user_id, clock=start_clock(now))
+    clock = start_clock(now)
+    held = keep_row(Deployment, deployment_id, lease, user_id=user_id, clock=clock)
     try:
-        with held, model_client(models, within=DECISION_LIMIT) as ask:
+        with held, model_client(models, clock=clock, within=DECISION_LIMIT) as ask:
             ticked = Ticker(deployment_id, user_id=user_id, ask=ask).tick(at)
     except Exception:
         with owned_tx(user_id):

@@ -23,6 +23,7 @@ from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel, system
 from config.lib.work.models import BACKUP
 from config.lib.work.runs import count_failed, measure_age
+from config.lib.work.spending import count_site_tokens
 from trading.models import AT_ONCE
 
 _DUE: Final = frozenset({"due_at", "extraction_due_at"})
@@ -62,6 +63,8 @@ def _read_gauges(now: datetime) -> dict[str, float]:
         "database_bytes": measure_database(),
         **{f"table_bytes_{name}": size for name, size in _list_table_sizes()},
         "tokens_reserved_today": used["reserved"] or 0,
+        "site_tokens_today": count_site_tokens(now.date()),
+        "site_token_budget": settings.SITE_DAILY_TOKEN_BUDGET,
     }
 
 

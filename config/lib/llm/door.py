@@ -21,6 +21,7 @@ from config.lib.llm.prices import cost_usd, find_limits
 from config.lib.llm.requests import ModelRequest, limit_output
 from config.lib.llm.tokens import estimate_tokens
 from config.lib.llm.written import WrittenCalls
+from config.lib.observe.meter import note_tokens
 
 __all__ = [
     "Chunk",
@@ -94,7 +95,7 @@ async def stream(
     failures: list[LLMUnavailable] = []
     for model in models:
         begun = False
-        async with aclosing(_stream_model(model, request, accepts)) as chunks:
+        async with aclosing(_stream_counted(model, request, accepts)) as chunks:
             try:
                 async for chunk in chunks:
                     begun = True
@@ -122,7 +123,7 @@ async def complete(
     failures: list[LLMUnavailable] = []
     for model in models:
         try:
-            async with aclosing(_stream_model(model, request)) as chunks:
+            async with aclosing(_stream_counted(model, request)) as chunks:
                 *texts, last = [chunk async for chunk in chunks]
         except LLMUnavailable as failure:
             failures.append(failure)
@@ -179,6 +180,23 @@ async def close() -> None:
     await litellm.close_clients()
 
 
+async def _stream_counted(
+    model: str, request: ModelRequest, accepts: Callable[[str, str], bool] | None = None
+) -> AsyncGenerator[Chunk, None]:
+    """Count what a call took of the site's tokens, also if it broke off or was stopped."""
+    written, usage = 0, None
+    try:
+        async with aclosing(_stream_model(model, request, accepts)) as chunks:
+            async for chunk in chunks:
+                written, usage = written + len(chunk.text), chunk.usage
+                yield chunk
+    finally:
+        if usage is None and written:
+            usage = _estimate_usage(request, written)
+        if usage is not None:
+            note_tokens(model, usage.prompt_tokens + usage.completion_tokens)
+
+
 async def _stream_model(
     model: str, request: ModelRequest, accepts: Callable[[str, str], bool] | None = None
 ) -> AsyncGenerator[Chunk, None]:
@@ -203,14 +221,17 @@ async def _stream_model(
         if late := written.take(late, is_last=True):
             yield Chunk(text=late)
         reason = _finish(model, answer, written, finish)
-        if usage is None:
-            prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
-            usage = Usage(prompt, (answer.written + 3) // 4, estimated=True)
+        usage = usage or _estimate_usage(request, answer.written)
         lists = (message.get("tool_calls") for message in request.messages)
         ids = {call["id"] for calls in lists if isinstance(calls, Sequence) for call in calls}
         yield Chunk(tool_calls=answer.tool_calls(ids, model=model), finish_reason=reason, usage=usage, model=model)
         if answer.full:
             await pieces.aclose()  # there may be megabytes more
+
+
+def _estimate_usage(request: ModelRequest, written: int) -> Usage:
+    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
+    return Usage(prompt, (written + 3) // 4, estimated=True)
 
 
 async def _open_pieces(stack: AsyncExitStack, model: str, request: ModelRequest) -> AsyncGenerator[Piece, None]:

@@ -11,9 +11,8 @@ from config.lib.observe.metrics import count_model_error
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal[
-    "timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "unmade_call", "misconfigured"
-]
+_Failure = Literal["timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "unmade_call"]
+Kind = _Failure | Literal["misconfigured", "used_up"]
 
 _MESSAGES: dict[Kind, str] = {
     "timeout": "The model took too long to answer. Please try again in a moment.",
@@ -29,6 +28,7 @@ _MESSAGES: dict[Kind, str] = {
     "misconfigured": (
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
+    "used_up": "The tokens that this site has for all its users today are used up. The count restarts at 00:00 UTC.",
 }
 NO_LITELLM = 'This model needs LiteLLM. Whoever runs this site should install it: docs/operations.md, "Packages".'
 EFFORT_REFUSED = (

@@ -25,6 +25,7 @@ from config.lib.operations.sizes import measure_database, measure_tables
 from config.lib.owned import OwnedModel
 from config.lib.work.models import BACKUP
 from config.lib.work.runs import count_failed, measure_age
+from config.lib.work.spending import count_site_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +159,8 @@ def _check_sign_up(now: datetime) -> tuple[State, str]:
 
 def _check_budget(now: datetime) -> tuple[State, str]:
     if settings.SITE_DAILY_TOKEN_BUDGET:
-        return "ok", f"{settings.SITE_DAILY_TOKEN_BUDGET:,} tokens a day for all chats"
+        used = count_site_tokens(now.date())
+        return "ok", f"{used:,} of {settings.SITE_DAILY_TOKEN_BUDGET:,} tokens of today used"
     text = f"none for the site, {settings.DAILY_TOKEN_BUDGET:,} tokens a day for each user: set SITE_DAILY_TOKEN_BUDGET"
     return ("ok" if settings.IS_LOCAL else "warn"), text
 

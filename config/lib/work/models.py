@@ -1,4 +1,4 @@
-"""The last run of each job and of each row's task; mails that wait; invitations."""
+"""The last run of each job and of each row's task; mails that wait; invitations; the site's tokens."""
 
 from typing import ClassVar, Final
 from uuid import uuid4
@@ -79,3 +79,18 @@ class Invitation(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+
+class SiteDay(models.Model):
+    """What all models took in a day, whoever asked them; counts alone."""
+
+    day = models.DateField(primary_key=True)  # UTC
+    tokens = models.BigIntegerField(default=0)
+
+    objects: ClassVar[models.Manager["SiteDay"]] = models.Manager()
+
+    class Meta:
+        db_table = "site_days"
+
+    def __str__(self) -> str:
+        return f"{self.day}"

@@ -9,6 +9,7 @@ from chat.conversations.titles import clean_title, write_title
 from chat.models import Conversation, UsageDay
 from chat.prompt.texts import TITLE_TASK
 from config.lib.threads import run_in_thread
+from config.lib.work.models import SiteDay
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import until
 from tests.fakes import Gate
@@ -55,6 +56,20 @@ async def test_title_is_written_once_and_counts_towards_usage(model, talk):
     assert await write(talk) is None
     assert len(model.requests) == 2
     assert (await talk.look(UsageDay.objects.get)).prompt_tokens == before + 10
+
+
+async def test_title_waits_for_the_tokens_of_the_next_day(model, talk, settings):
+    model.say("Half a percent.")
+    await talk.ask("How large should a BTC position of mine be?")
+    settings.SITE_DAILY_TOKEN_BUDGET = 1
+    await talk.look(partial(SiteDay.objects.update_or_create, day=timezone.now().date(), defaults={"tokens": 1}))
+
+    assert await write(talk) is None
+    assert not (await titled(talk))[1]
+
+    settings.SITE_DAILY_TOKEN_BUDGET = 0
+    model.say("BTC position size")
+    assert await write(talk) == "BTC position size"
 
 
 async def test_title_by_the_user_wins_over_the_written_one(model, talk):

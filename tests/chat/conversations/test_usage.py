@@ -1,6 +1,5 @@
 """The daily token budget: reserved before a turn, settled after."""
 
-from contextvars import Context
 from dataclasses import asdict
 from datetime import timedelta
 from decimal import Decimal
@@ -8,7 +7,6 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -16,11 +14,12 @@ from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.summaries import _Older, _write_summary
 from chat.conversations.titles import _save_title
 from chat.conversations.usage import REPLY_ALLOWANCE, list_days, note_usage
-from chat.jobs import count_tokens
 from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
 from config.lib.llm.door import Completion, Usage, cost_usd
+from config.lib.observe.meter import take_tokens
+from config.lib.work.models import SiteDay
 from tests.chat.talk import answer
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
@@ -56,20 +55,18 @@ def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
 
 @pytest.mark.limit("config.settings.SITE_DAILY_TOKEN_BUDGET")
 def test_site_without_tokens_left_begins_no_turn_of_anybody(as_trader, settings):
-    cache.clear()
     settings.TURNS_PER_USER = 10
-    accepted = send()
-    spent = accepted.reply.reserved_tokens
+    spent = send().reply.reserved_tokens
     settings.SITE_DAILY_TOKEN_BUDGET = 3 * spent
-    assert Context().run(count_tokens, JUNE) == f"{spent:,} tokens today"
+    SiteDay.objects.create(day=JUNE.date(), tokens=2 * spent - 100)
 
-    send()  # counted at once, not only by the job
+    send()
     with pytest.raises(TooMuchAsked, match="this site has for all its users"):
-        send(text="Hello " * 50)
+        send(text="Hello " * 100)
     assert UsageDay.objects.get().turns == 2
     send(now=JUNE + DAY)
-    settings.SITE_DAILY_TOKEN_BUDGET = 0
-    send(text="Hello " * 50)
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    send(text="Hello " * 100)
 
 
 def test_end_of_a_turn_counts_what_it_used_and_frees_the_rest(as_trader):
@@ -155,6 +152,7 @@ def test_work_beside_turns_is_counted_too(as_trader):
 
 @pytest.mark.django_db(transaction=True)
 async def test_turn_counts_all_calls_of_the_model(model, talk):
+    take_tokens()
     model.call("remember", {"fact": "Trades BTC only"})
     model.say("Noted.")
 
@@ -163,6 +161,8 @@ async def test_turn_counts_all_calls_of_the_model(model, talk):
     (day,) = await talk.look(partial(list_days, 5))
     assert (day.turns, day.reserved_tokens) == (1, 0)
     assert day.prompt_tokens == result.last.usage["prompt_tokens"] > 0
+    site = await talk.look(SiteDay.objects.get)
+    assert site.tokens == day.prompt_tokens + day.completion_tokens
 
 
 @pytest.mark.django_db(transaction=True)

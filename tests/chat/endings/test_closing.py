@@ -14,6 +14,8 @@ from chat.turns.accept import retry_reply
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.work.leases import LEASE
+from config.lib.work.models import SiteDay
+from config.lib.work.spending import find_next_day
 from memory.facts.services import set_switches
 from memory.models import MemoryProposal, UserFact
 from tests.chat import talk
@@ -387,6 +389,20 @@ def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monke
     assert closed.outcome == ClosingOutcome.IDLE
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
     assert not reread(chat, trader).extraction_pending
+
+
+def test_close_without_tokens_of_the_site_waits_for_the_next_day_and_counts_no_try(trader, chat, model, settings):
+    settings.EXTRACT_MODELS, settings.SITE_DAILY_TOKEN_BUDGET = ["scripted/model"], 1
+    SiteDay.objects.create(day=JUNE.date(), tokens=1)
+
+    assert close(chat, trader).outcome == ClosingOutcome.PUT_OFF
+
+    row = reread(chat, trader)
+    assert (row.status, row.extraction_tries, row.extraction_due_at) == ("idle", 0, find_next_day(JUNE))
+    assert model.requests == []
+    answer(model, fact("Only trades BTC and ETH perps"))
+    assert [closed.outcome for closed in close_due(find_next_day(JUNE))] == [ClosingOutcome.IDLE]
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
 
 
 def test_message_gives_what_was_given_up_another_round_of_tries(trader, chat, model):

@@ -458,8 +458,9 @@ def hold_tool():
     return script.asked[0][1]
 
 
+@pytest.mark.django_db
 def test_offline_model_decides_through_the_door():
-    with model_client(["offline/keel"]) as ask:
+    with model_client(["offline/keel"], clock=lambda: MAY) as ask:
         decision = decided(ask)
 
     assert (decision.order, decision.has_failed, decision.model) == (None, False, "offline/keel")
@@ -467,11 +468,12 @@ def test_offline_model_decides_through_the_door():
     assert (decision.cost_usd, decision.input_tokens > 0) == (0, True)
 
 
+@pytest.mark.django_db
 def test_asking_falls_back_and_keeps_the_tools(scripted):
     scripted.say(RuntimeError("gone"))
     scripted.call("hold", {"reason": "Wait"})
 
-    with model_client(["scripted/first", "scripted/second"]) as ask:
+    with model_client(["scripted/first", "scripted/second"], clock=lambda: MAY) as ask:
         decision = decided(ask)
 
     assert (decision.reason, decision.model) == ("Wait", "scripted/second")
@@ -486,6 +488,7 @@ class LoopSeen(ScriptedModel):
         return super().stream(*args)
 
 
+@pytest.mark.django_db
 def test_model_client_uses_one_loop_and_closes_it(scripted):
     model = LoopSeen()
     door.register_provider("scripted", lambda: model)
@@ -493,7 +496,7 @@ def test_model_client_uses_one_loop_and_closes_it(scripted):
     model.say("Two")
 
     def break_off():
-        with model_client(["scripted/model"]) as ask:
+        with model_client(["scripted/model"], clock=lambda: MAY) as ask:
             ask([], [])
             first = model.loop
             ask([], [])
@@ -506,12 +509,13 @@ def test_model_client_uses_one_loop_and_closes_it(scripted):
     assert model.loop.is_closed()
 
 
+@pytest.mark.django_db
 def test_model_that_hangs_is_given_up_and_may_be_asked_again(scripted, settings):
     settings.TURN_TIMEOUT_SECONDS = 0.2
     scripted.say(Gate())
     scripted.say("Here again")
 
-    with model_client(["scripted/model"]) as ask:
+    with model_client(["scripted/model"], clock=lambda: MAY) as ask:
         with pytest.raises(LLMUnavailable) as failure:
             ask([{"role": "user", "content": "hi"}], hold_tool())
         again = ask([{"role": "user", "content": "hi"}], hold_tool())

@@ -14,6 +14,8 @@ from django.utils import timezone
 from config.lib.llm import door
 from config.lib.owned import system
 from config.lib.work.leases import LEASE
+from config.lib.work.models import SiteDay
+from config.lib.work.spending import find_next_day
 from tests.factories.memory import HOUR, JUNE, MINUTE
 from tests.factories.record import (
     WHOLE,
@@ -339,6 +341,19 @@ def test_forced_it_reflects_before_its_time_but_never_on_nothing_nor_what_is_not
 
 
 # --- Leases ---
+
+
+def test_reflection_waits_for_the_tokens_of_the_next_day(model, settings):
+    settings.SITE_DAILY_TOKEN_BUDGET = 1
+    of, now = deployment(), JUNE + 24 * HOUR
+    SiteDay.objects.create(day=now.date(), tokens=1)
+
+    done = Context().run(reflect_if_due, of.pk, user_id=of.user_id, now=now, clock=lambda: now)
+
+    assert (done.outcome, list_due(now), rows(of, ReflectionRun)) == (ReflectionOutcome.NOT_DUE, [], [])
+    assert "used up" in run(of, now=now, is_forced=True).error
+    assert model.requests == []
+    assert [key.row_id for key in list_due(find_next_day(now))] == [of.pk]
 
 
 def begin_run(of, lease_until):

@@ -9,6 +9,7 @@ import pytest
 
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import system
+from config.lib.work.models import SiteDay
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     BacktestRunFactory,
@@ -305,6 +306,20 @@ def test_backtest_that_fails_says_why_and_tells_no_secret(as_trader):
     broken = make_run()
     assert play(broken, ask=Script(RuntimeError("the key is sk-123"))) == WorkStatus.FAILED
     assert "sk-123" not in of(broken).error
+
+
+def test_backtest_without_tokens_of_the_site_stops_before_its_next_tick(as_trader, settings):
+    settings.TRADING_AGENT_MODEL, settings.SITE_DAILY_TOKEN_BUDGET = "scripted/model", 1
+    SiteDay.objects.create(day=NOW.date(), tokens=1)
+    store_walk(3 * 60)
+    run_id = make_run()
+
+    assert play(run_id, ask=None) == WorkStatus.FAILED
+
+    assert "for all its users today are used up" in of(run_id).error
+    assert of(run_id).deployment.last_tick == 0
+    by_rules = make_run(ticks=3, by_rules=True)
+    assert play(by_rules, ask=None) == WorkStatus.DONE
 
 
 def test_only_who_claims_it_plays_it(as_trader):

@@ -2,16 +2,20 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
+from django.urls import reverse
 
-from config.lib.owned import owned_tx
+from config.lib.llm import door
+from config.lib.owned import owned, owned_tx
 from config.lib.proofs import OPERATOR
 from config.lib.work.jobs import Key, get_task
+from config.lib.work.models import SiteDay
 from config.lib.work.runs import run_rows
 from tests.factories.memory import JUNE, MINUTE
 from tests.factories.record import DeploymentFactory
+from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from tests.trading.ticking import Desk, at, bar, list_due, long, run_due, store_prices
-from trading.models import AT_ONCE, Bar, Deployment
+from trading.models import AT_ONCE, Bar, Deployment, Trade
 from trading.record.deployments import TICK, claim_deployment, request_command
 from trading.runs.due import PATIENCE, find_due_instant, run_deployment
 from trading.runs.runner import TickOutcome
@@ -139,6 +143,29 @@ def test_interrupted_tick_is_decided_at_the_next_try(desk, monkeypatch):
 
     assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, TickOutcome.DECIDED)
     assert list_due(at(5) + 3 * MINUTE) == []
+
+
+def test_tick_without_tokens_of_the_site_settles_decides_nothing_and_says_why(trader, client, settings):
+    settings.TRADING_AGENT_MODEL, settings.SITE_DAILY_TOKEN_BUDGET = "scripted/model", 1
+    model = ScriptedModel()
+    door.register_provider("scripted", lambda: model)
+    SiteDay.objects.create(day=at(3).date(), tokens=1)
+    store_prices(*[100] * 30)
+    desk = Desk(trader)
+    desk.tick(1, long())
+    desk.tick(2)
+
+    look(desk, at(3))
+
+    decision = desk.decision(3)
+    assert (decision.verdict, decision.proposal, model.requests) == ("failed", None, [])
+    assert decision.verdict_text.startswith("The tokens that this site has for all its users today are used up")
+    assert desk.row.last_tick == 3
+    with owned(trader):
+        assert Trade.objects.get().status == "open"
+    client.force_login(trader)
+    page = client.get(reverse("trading:deployment", args=[desk.deployment_id])).content.decode()
+    assert "for all its users today are used up" in page
 
 
 def test_list_due_leaves_out_backtests_and_deployments_of_who_may_not_sign_in(trader):
