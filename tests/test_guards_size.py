@@ -10,7 +10,7 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 790,  # files that their owner alone reads, opened in one place
-    "config/lib": 2580,  # proofs that a door passes on; queries compiled once; a meter of tokens
+    "config/lib": 2610,  # proofs that a door passes on; queries compiled once; a meter of tokens
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 990,  # retention, mails that wait, the tokens of the site
@@ -52,10 +52,10 @@ BUDGETS: Final = {
     "trading/agent": 1400,
     "trading/runs": 1320,  # blocks of replayed ticks, 4 times as fast
     "trading/reviews": 950,
-    "trading/web": 3200,
+    "trading/web": 3230,  # sign-up by invitation
     "trading/api": 1700,
     "trading/admin": 520,  # invitations
-    "trading/management": 950,
+    "trading/management": 970,  # invitations
 }
 # The name of a class that two modules have, and why it means the same in both.
 ONE_MEANING: Final = {"Figure": "a number and what it counts, in a reply and in a record"}
