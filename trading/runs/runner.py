@@ -7,7 +7,7 @@ model that waits for nothing it replays many ticks in one transaction and writes
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -34,7 +34,7 @@ from trading.record.trade_queries import get_latest_equity, list_open, utc_midni
 from trading.runs.orders import ON_PAPER, restore_broker, save_account, send_orders, settle_orders
 from trading.runs.paper import Costs, PaperBroker, Report
 from trading.runs.risk import RiskAccount, RiskCode, RiskVerdict, check_order
-from trading.skills.schemas import SkillPayload, parse_payload
+from trading.skills.schemas import ProposedOrder, SkillPayload, parse_payload
 
 logger = logging.getLogger(__name__)
 
@@ -168,13 +168,7 @@ class Ticker:
         bars = _feed_broker(broker, payload, after=after, until=at, tape=self._tape)
         report = broker.report(at)
         gone = sent - {order.order_id for order in broker.pending}
-        held = {*report.positions, *(fill.symbol for fill in report.fills)}
-        paths = {
-            symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in rows]
-            for symbol, rows in bars.items()
-            if symbol in held
-        }
-        tick = Tick(at, report.fills, report.funding, paths, report.marks, report.positions)
+        tick = Tick(at, report.fills, report.funding, _list_paths(bars, report), report.marks, report.positions)
         carried = self._read_carried(deployment, payload, tick)
         record = TickRecord(is_applied=False)
         if deployment.last_tick_at != at:
@@ -248,6 +242,16 @@ def _list_open(deployment: models.Deployment, carried: _Carried) -> list[models.
     return carried.open_trades
 
 
+def _list_paths(bars: Mapping[str, Sequence[models.Bar]], report: Report) -> dict[str, list[PathBar]]:
+    """Return the bars of what was held."""
+    held = {*report.positions, *(fill.symbol for fill in report.fills)}
+    return {
+        symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in rows]
+        for symbol, rows in bars.items()
+        if symbol in held
+    }
+
+
 def _feed_broker(
     broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
 ) -> Mapping[str, list[models.Bar]]:
@@ -319,22 +323,27 @@ def _act_on_decision(
     )
     snapshot.insert()
     if decision.order is not None:
-        order = models.Order.objects.create(
-            deployment=deployment,
-            snapshot=snapshot,
-            tick=number,
-            origin=models.OrderOrigin.AGENT,
-            **decision.order.model_dump(),
-            state=models.OrderState.PENDING if verdict.is_accepted else models.OrderState.REFUSED,
-            verdict_code=verdict.code or "",
-            proposed_at=at,
-            updated_at=at,
-        )
-        if verdict.is_accepted:
-            send_orders(desk.broker, [order], at)
-            if not desk.is_replay:
-                save_account(deployment, desk.broker)
+        _place_order(desk, snapshot, decision.order, verdict)
     return snapshot
+
+
+def _place_order(desk: _Desk, snapshot: models.DecisionSnapshot, proposed: ProposedOrder, verdict: RiskVerdict) -> None:
+    """Save a proposed order, and send it if it was accepted."""
+    order = models.Order.objects.create(
+        deployment=desk.deployment,
+        snapshot=snapshot,
+        tick=snapshot.tick,
+        origin=models.OrderOrigin.AGENT,
+        **proposed.model_dump(),
+        state=models.OrderState.PENDING if verdict.is_accepted else models.OrderState.REFUSED,
+        verdict_code=verdict.code or "",
+        proposed_at=snapshot.tick_at,
+        updated_at=snapshot.tick_at,
+    )
+    if verdict.is_accepted:
+        send_orders(desk.broker, [order], snapshot.tick_at)
+        if not desk.is_replay:
+            save_account(desk.deployment, desk.broker)
 
 
 def _check_risk(
