@@ -81,6 +81,7 @@ class Format:
     has_legs: bool = False  # each spot fill is two rows, one a coin
     has_signed_prices: bool = False  # what is paid is written below zero
     names_coins: bool = False  # the symbol is the coin, or a pair with a slash
+    quotes_usd: bool = False  # and no dollar of which the name ends in USD
     is_newest_first: bool = False  # also within a day
 
     @property

@@ -216,7 +216,10 @@ class RowReader:
         if values.is_option(text) or any(_NO_FILL.search(kind) for kind in kinds if not values.is_empty(kind)):
             what = text[:32] or "it"
             raise ValueError(f"{what} is an option or a bond; Keel keeps coins, shares, futures and currencies")
-        instrument = values.split_coin(text) if self.format.names_coins else values.split_instrument(text)
+        is_plain = self.format.quotes_usd or self.format.scope != "crypto" or not self.format.venue
+        instrument = (
+            values.split_coin(text) if self.format.names_coins else values.split_instrument(text, is_plain=is_plain)
+        )
         if quote := self._text(row, "quote").upper():
             base = instrument.base if instrument.quote == quote or instrument.quote == "USD" else text.strip().upper()
             instrument = replace(instrument, base=base, quote=quote)

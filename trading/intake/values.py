@@ -17,6 +17,8 @@ _OTHER_QUOTES: Final = (
     *("BTC", "XBT", "ETH", "BNB", "SOL"),
 )
 _QUOTES: Final = sorted({*DOLLARS, *_OTHER_QUOTES} - {"USDH"}, key=len, reverse=True)
+_SHADED: Final = frozenset(("TUSD", "BUSD", "GUSD"))  # a coin that ends in T, B or G may stand before USD
+_TRADED: Final = frozenset(("BTC", "ETH", "BNB", "XRP", "SOL", "ADA", "DOGE", "LTC", "LINK", "TRX", "USDC", "USDT"))
 _RENAMED: Final = {"XBT": "BTC", "XDG": "DOGE", "XXBT": "BTC", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}
 # The clocks of exports that a zone is named of in letters, in hours.
 LETTERED: Final = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
@@ -173,8 +175,11 @@ def split_coin(text: str) -> Instrument:
     return Instrument(name, name.partition("/")[2] or "USD")
 
 
-def split_instrument(text: str) -> Instrument:
-    """Return base and quote of a venue's market name. Raises ValueError."""
+def split_instrument(text: str, *, is_plain: bool = False) -> Instrument:
+    """Return base and quote of a venue's market name; in plain ones DOTUSD is DOT in dollars, not DO in TUSD.
+
+    Raises ValueError.
+    """
     name = text.strip().upper()
     if not name:
         raise ValueError("the symbol is empty")
@@ -187,7 +192,7 @@ def split_instrument(text: str) -> Instrument:
     dated = _DATED.search(name)
     if dated:
         name = name[: dated.start()]
-    base, quote = _split_pair(name)
+    base, quote = _split_pair(name, is_plain)
     base = name if base in _MONEY and quote else base  # EURUSD is a pair, not euros
     symbol = f"{base}-{dated[1]}" if dated else base
     return Instrument(symbol, quote or "USD", is_derivative or bool(dated), is_inverse)
@@ -204,7 +209,7 @@ def is_option(symbol: str) -> bool:
     return bool(_OPTION.search(symbol.strip().upper()))
 
 
-def _split_pair(name: str) -> tuple[str, str]:
+def _split_pair(name: str, is_plain: bool) -> tuple[str, str]:
     for mark in "/-_":
         base, found, quote = name.partition(mark)
         if found:
@@ -213,6 +218,8 @@ def _split_pair(name: str) -> tuple[str, str]:
         return _RENAMED.get(name[1:4], name[1:4]), _RENAMED.get(name[5:], name[5:])
     for quote in _QUOTES:
         base = name.removesuffix(quote)
+        if is_plain and quote in _SHADED and base not in _TRADED:
+            continue
         # WBTC and STETH are coins; RENBTC alone is taken for a pair.
         if base != name and len(base) >= (1 if quote in DOLLARS else 3):
             return _RENAMED.get(base, base), _RENAMED.get(quote, quote)
@@ -241,7 +248,7 @@ def guess_date_order(texts: Iterable[str]) -> str:
             orders.add("ymd")
         elif len(matched[3]) < 4 and third > 31:
             orders.add("")
-        elif len(matched[3]) < 4:
+        elif len(matched[3]) < 4 and "/" not in text:
             orders.add("ymd")  # two digits for the year: Binance writes it first
         elif first > 12:
             orders.add("dmy")

@@ -201,6 +201,23 @@ def test_without_a_side_no_row_is_taken_for_a_purchase():
     assert len(read("Time,Symbol,Qty,Price", rows[0], rows[1].replace(",1,", ",-1,")).fills) == 2
 
 
+@pytest.mark.parametrize(
+    ("pair", "coin"), [("XBTUSD", "BTC"), ("DOTUSD", "DOT"), ("BTCTUSD", "BTC"), ("ARBUSD", "ARB")]
+)
+def test_a_coin_before_dollars_keeps_its_last_letter(pair, coin):
+    row = f"T1,O1,{pair},2025-03-14 10:00:00,buy,limit,100,100,0.1,1,0,,L1"
+    reading = read("txid,ordertxid,pair,time,type,ordertype,price,cost,fee,vol,margin,misc,ledgers", row)
+
+    assert say(reading) == [f"{coin} 1 100"]
+
+
+def test_a_day_with_a_year_of_two_digits_behind_slashes_is_asked_about():
+    lines = ("Date,Symbol,Side,Qty,Price", "06/01/25,F,Bought,100,12")
+
+    assert "can be read in two ways" in list_messages(read(*lines))[0]
+    assert read(*lines, dates="mdy").fills[0].at == datetime(2025, 6, 1, tzinfo=UTC)
+
+
 LEGS = (
     "id,Order id,Time,Trade Type,Symbol,Action,Amount,Trading Unit,Filled Price,Fee,Fee Unit,Balance Change,"
     "Balance Unit",
