@@ -10,11 +10,12 @@ from django.utils import timezone
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from config.lib.edge.second_factor import read_proof
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.operations import NEW_OR_KNOWN, act, action, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, ReadOnlySerializer, define_answer
 from memory import wording
-from memory.facts.document import build_document
+from memory.facts.document import export_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.queries import get_next_block, list_places
 from memory.facts.schemas import MAX_DOCUMENT, MemoryDocument
@@ -143,7 +144,8 @@ class MemoryViewSet(ApiViewSet):
     @action(detail=False, max_body_bytes=4 * MAX_DOCUMENT)
     def document(self) -> Response:
         """Return everything Keel knows as one document."""
-        return Response(build_document(now=timezone.now()).model_dump(mode="json"))
+        document = export_document(proof=read_proof(self.request), now=timezone.now())
+        return Response(document.model_dump(mode="json"))
 
     @document.mapping.post  # type: ignore[untyped-decorator]
     @write(

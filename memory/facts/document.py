@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db.models import Case, Q, When
 
 from config.lib.llm.tokens import count_tokens
+from config.lib.proofs import Proof, require_sign_in
 from memory.facts.schemas import DocumentFact, DocumentMetadata, DocumentPlace, MemoryDocument
 from memory.models import Place, PlaceMention, UserFact
 
@@ -71,9 +72,15 @@ def count_fact_tokens(row: UserFact) -> int:
     return count_tokens(f"}},{_build_fact(row).model_dump_json()[:-1]}")
 
 
-def export_document(*, now: datetime) -> str:
-    """Return the owner's memory document as JSON text."""
-    return json.dumps(build_document(now=now).model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
+def export_document(*, proof: Proof, now: datetime) -> MemoryDocument:
+    """Return the document for who takes it out. Raises SignInNeeded."""
+    require_sign_in(proof, now=now)
+    return build_document(now=now)
+
+
+def dump_document(document: MemoryDocument) -> str:
+    """Return a document as JSON text."""
+    return json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
 
 
 def _format_body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str:

@@ -4,8 +4,9 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned
+from config.lib.proofs import OPERATOR
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.facts.document import export_document
+from memory.facts.document import dump_document, export_document
 
 
 class Command(KeelCommand):
@@ -17,5 +18,5 @@ class Command(KeelCommand):
     def run(self, *, user: str, **options: Any) -> None:
         """Print the document; `--json` changes nothing."""
         with owned(get_user_by_email(user)):
-            text = export_document(now=timezone.now())
+            text = dump_document(export_document(proof=OPERATOR, now=timezone.now()))
         self.stdout.write(text, ending="")

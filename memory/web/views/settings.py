@@ -7,10 +7,11 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from config.lib.edge.second_factor import read_proof
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.web import PageRequest, owned_form, owned_page, render_now, scoped_form
-from memory.facts.document import export_document
+from memory.facts.document import dump_document, export_document
 from memory.facts.services import set_switches
 from memory.transfer.uploads import parse_memory
 from memory.web.forms import ImportForm, SwitchForm
@@ -38,8 +39,9 @@ def show_settings(request: PageRequest) -> HttpResponse:
 @owned_page
 def export_memory(request: HttpRequest) -> HttpResponse:
     """Send the memory document as a file."""
-    now = timezone.now()
-    response = HttpResponse(export_document(now=now), content_type="application/json; charset=utf-8")
+    now, proof = timezone.now(), read_proof(request, page=reverse("memory:settings"))
+    text = dump_document(export_document(proof=proof, now=now))
+    response = HttpResponse(text, content_type="application/json; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="keel-memory-{now:%Y-%m-%d}.json"'
     return response
 

@@ -8,7 +8,7 @@ from memory.facts.services import archive_fact, set_switches
 from memory.models import MemoryProposal, Place, UserFact, WriteKind
 from tests.factories.memory import JUNE, MAY
 from tests.memory.browsing import contents
-from tests.owners import as_owner
+from tests.owners import as_owner, note_sign_in
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,8 @@ def test_block_is_empty_while_facts_are_not_to_be_used(api, fact, trader):
     assert api("get", "memory/block/")["text"] == ""
 
 
-def test_document_goes_out_and_comes_in(api, fact, trader):
+def test_document_goes_out_and_comes_in(api, fact, trader, client):
+    note_sign_in(client, trader)
     document = api("get", "memory/document/")
     document["facts"].append({"id": "a", "content": "Likes gold", "added_at": "2026-05-01T12:00:00Z"})
 

@@ -16,7 +16,7 @@ from config.lib.owned import owned_tx
 from memory.claims.judge import judge_change
 from memory.claims.validity import Validity
 from memory.facts.conflicts import list_conflicts
-from memory.facts.document import export_document
+from memory.facts.document import build_document, dump_document
 from memory.facts.periods import Period
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
@@ -126,7 +126,7 @@ class OneMemory(RuleBasedStateMachine):
 
     @rule()
     def export(self) -> None:
-        self.documents.append(export_document(now=self.now))
+        self.documents.append(dump_document(build_document(now=self.now)))
 
     @rule(place=PLACES)
     def bring_in(self, place: int) -> None:
@@ -190,7 +190,7 @@ def test_undo_event_is_refused_while_a_later_fact_excludes_the_old_one(as_trader
 
 def test_import_document_proposes_what_contradicts_a_known_fact(as_trader):
     UserFactFactory(content="My max leverage is 5x")
-    text = export_document(now=JUNE)
+    text = dump_document(build_document(now=JUNE))
     supersede_fact(fact_id=UserFact.objects.get().pk, content="My max leverage is 3x", now=JUNE)
     UserFact.objects.all().delete()
     remember_fact(content="My max leverage is 3x", now=datetime(2026, 6, 2, tzinfo=JUNE.tzinfo))

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from config.lib.llm.tokens import count_tokens
-from memory.facts.document import export_document
+from memory.facts.document import build_document, dump_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.services import archive_fact, delete_fact, forget_fact, restore_fact, supersede_fact
 from memory.facts.versions import Origin
@@ -16,7 +16,7 @@ METADATA_KEYS = ["last_updated", "total_facts", "total_active_facts", "total_poi
 
 
 def document(now=JULY) -> dict:
-    return json.loads(export_document(now=now))
+    return json.loads(dump_document(build_document(now=now)))
 
 
 def test_document_has_exactly_the_keys_of_the_seed(as_trader):
@@ -125,7 +125,7 @@ def test_same_rows_give_the_same_bytes(as_trader):
     UserFactFactory.create_batch(3)
     PlaceMentionFactory.create_batch(3)
 
-    assert export_document(now=JUNE) == export_document(now=JULY)
+    assert dump_document(build_document(now=JUNE)) == dump_document(build_document(now=JULY))
 
 
 def test_last_updated_follows_each_kind_of_write(as_trader):

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from memory.claims.validity import Validity
-from memory.facts.document import export_document
+from memory.facts.document import build_document, dump_document
 from memory.facts.periods import Period
 from memory.facts.services import forget_fact, remember_fact, render_coach_block, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
@@ -247,7 +247,7 @@ def test_a_learned_fact_does_not_end_an_explicit_plan(as_trader):
 def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
     remember_fact(content="My base currency is EUR", origin=CHAT, now=MAY)
     remember_fact(content="From July my base currency is USD", origin=CHAT, now=JUNE)
-    text = export_document(now=JUNE)
+    text = dump_document(build_document(now=JUNE))
     MemoryEvent.objects.all().delete()
     UserFact.objects.filter(supersedes__isnull=False).delete()
     UserFact.objects.all().delete()

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from config.lib.owned import owned_tx
-from memory.facts.document import export_document
+from memory.facts.document import build_document, dump_document
 from memory.facts.places import add_place, remove_place
 from memory.facts.queries import list_current
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
@@ -78,13 +78,13 @@ def bring(text: str, now=JULY):
 def test_export_import_export_is_byte_equal_for_another_user(stranger, trader):
     def lived() -> str:
         live_a_little()
-        return export_document(now=JULY)
+        return dump_document(build_document(now=JULY))
 
     exported = as_owner(stranger, lived)
 
     with owned_tx(trader):
         done = bring(exported, now=LATER)
-        again = export_document(now=LATER)
+        again = dump_document(build_document(now=LATER))
 
     assert again == exported
     assert (done.known, done.refused) == (0, [])
@@ -99,12 +99,12 @@ def test_export_import_export_is_byte_equal_where_versions_were_left_out(trader,
         row = UserFactFactory(content="Version 00")
         for number in range(1, 20):
             row = supersede_fact(fact_id=row.pk, content=f"Version {number:02}", now=MAY + number * DAY).fact
-        return export_document(now=JULY)
+        return dump_document(build_document(now=JULY))
 
     exported = as_owner(stranger, lived)
     with owned_tx(trader):
         bring(exported)
-        assert export_document(now=LATER) == exported
+        assert dump_document(build_document(now=LATER)) == exported
 
 
 LINES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
@@ -126,13 +126,13 @@ def test_export_import_export_is_byte_equal_whatever_was_said(db, contents, note
                 add_place(place_id=f"{number}", name=f"at {note}", notes=note, now=MAY)
             except FactRefused:
                 continue
-        return export_document(now=JULY)
+        return dump_document(build_document(now=JULY))
 
     exported = as_owner(TraderFactory(), lived)
 
     def moved() -> str:
         bring(exported)
-        return export_document(now=LATER)
+        return dump_document(build_document(now=LATER))
 
     assert as_owner(TraderFactory(), moved) == exported
 
@@ -160,7 +160,7 @@ def test_import_of_ones_own_document_changes_nothing(as_trader):
     live_a_little()
     before = everything()
 
-    done = bring(export_document(now=JULY))
+    done = bring(dump_document(build_document(now=JULY)))
 
     assert (done.added, done.batch_id) == (0, None)
     assert everything() == before
@@ -238,7 +238,7 @@ def test_import_never_reaches_into_the_future(as_trader):
 
 def test_import_is_undone_as_one_batch(as_trader):
     live_a_little()
-    before = export_document(now=JULY)
+    before = dump_document(build_document(now=JULY))
     mentions = {"c": [["7", "2026-05-01T12:00:00Z"]]}
     done = bring(
         written(
@@ -247,11 +247,11 @@ def test_import_is_undone_as_one_batch(as_trader):
             last_updated="2026-06-01T14:00:00+02:00",
         )
     )
-    assert export_document(now=JULY) != before
+    assert dump_document(build_document(now=JULY)) != before
 
     undo_batch(batch_id=done.batch_id, now=LATER)
 
-    assert export_document(now=LATER) == before
+    assert dump_document(build_document(now=LATER)) == before
     assert "Trades gold only" not in believed()
 
 
@@ -272,7 +272,7 @@ def test_import_keeps_the_limit_and_its_evictions_are_part_of_the_batch(as_trade
 
     done = bring(written(facts))
 
-    assert json.loads(export_document(now=JULY))["metadata"]["token_count"] <= 600
+    assert json.loads(dump_document(build_document(now=JULY)))["metadata"]["token_count"] <= 600
     assert UserFact.objects.believed().get(pk=mine[0].pk).left_document_at is not None
     undo_batch(batch_id=done.batch_id, now=LATER)
     assert believed() == ["Mine 0", "Mine 1", "Mine 2"]
@@ -320,12 +320,12 @@ def test_import_refuses_what_is_no_document_and_says_where(trader, text, says):
 def test_import_keeps_the_dates_of_facts(as_trader):
     UserFactFactory(content="Half size then", valid_from=LATER + DAY)
     UserFactFactory(content="Half size until then", valid_until=LATER + DAY)
-    exported = export_document(now=JULY)
+    exported = dump_document(build_document(now=JULY))
     UserFact.objects.all().delete()
 
     bring(exported, now=JULY)
 
-    assert export_document(now=JULY) == exported
+    assert dump_document(build_document(now=JULY)) == exported
     dates = dict(UserFact.objects.values_list("content", "valid_from"))
     assert dates["Half size then"] == LATER + DAY
     assert UserFact.objects.get(content="Half size until then").valid_until == LATER + DAY
@@ -333,7 +333,7 @@ def test_import_keeps_the_dates_of_facts(as_trader):
 
 def test_import_skips_a_fact_that_ends_before_it_begins(as_trader):
     UserFactFactory(content="Half size", valid_until=JULY)
-    exported = json.loads(export_document(now=JUNE))
+    exported = json.loads(dump_document(build_document(now=JUNE)))
     UserFact.objects.all().delete()
     exported["facts"][0]["valid_until"] = "2020-01-01T00:00:00Z"
 

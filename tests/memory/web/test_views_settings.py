@@ -5,11 +5,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.facts.document import export_document
+from memory.facts.document import build_document, dump_document
 from memory.facts.queries import get_switches
 from memory.models import MemoryProposal, UserFact
 from tests.memory.browsing import FACTS, SECRET, into, is_page, text_of
-from tests.owners import as_owner
+from tests.owners import as_owner, note_sign_in
 
 
 def switches_of(user) -> tuple[bool, bool]:
@@ -55,6 +55,7 @@ def test_no_other_switch_can_be_turned(client, trader, data):
 
 def test_export_is_the_document_as_a_file(client, trader, know, strangers_fact):
     know("trades BTC only")
+    note_sign_in(client, trader)
 
     response = client.get(EXPORT)
 
@@ -66,7 +67,7 @@ def test_export_is_the_document_as_a_file(client, trader, know, strangers_fact):
 def test_a_document_is_brought_in_and_taken_back_at_once(client, trader, stranger, know):
     know("trades BTC only")
     know("wants short answers")
-    document = as_owner(trader, lambda: export_document(now=timezone.now()))
+    document = as_owner(trader, lambda: dump_document(build_document(now=timezone.now())))
     client.force_login(stranger)
 
     response = client.post(
