@@ -18,6 +18,7 @@ from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
 from config.lib.work.retention import Kept, delete_batch, drop_old_rows
 from config.lib.work.runs import forget_old_runs
+from memory.models import MemoryEvent
 from trading.models import StaffEntry
 from trading.record.decisions import drop_contexts
 from trading.record.deployments import thin_equity
@@ -53,9 +54,10 @@ def empty_trash(now: datetime) -> str:
 
 
 def follow_rules(now: datetime) -> str:
-    """Keep rules in step with the facts they were read from."""
-    results = list(for_each_user("rules of facts", lambda: follow_facts(now=now)))
-    return f"facts of {len(results)} users read, {results.count(None)} failed"
+    """Keep rules in step with the facts they were read from, of those whose facts changed since yesterday."""
+    select = partial(MemoryEvent.objects.filter, created_at__gt=now - timedelta(days=1))
+    results = list(for_each_user("rules of facts", partial(follow_facts, now=now), select=select))
+    return f"{len(results)} users followed, {results.count(None)} failed"
 
 
 def drop_staff_log(before: datetime) -> int:

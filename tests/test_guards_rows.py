@@ -34,7 +34,6 @@ SYSTEM = {
     "config.lib.edge.mails": "keeps and sends mails, of people without an account, too",
     "config.lib.web": "the admin",
     "config.lib.work.retention": "drops everybody's old rows of the kinds that a setting names",
-    "config.lib.work.per_user": "lists the users, whose rows are then worked on as theirs",
     "chat.jobs": "sweeps everybody's dead turns, archives everybody's idle chats",
     "chat.endings.closing": "the operator names a chat without its owner",
     "chat.endings.erasure": "erases users, and asks whose trash is old",

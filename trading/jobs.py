@@ -1,11 +1,12 @@
 """The tasks on rows and the scheduled jobs of trading."""
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from config.lib.work.jobs import Clock, Job, Key, Task
 from config.lib.work.per_user import for_each_user
-from trading.intake.files import drop_old_files
+from trading.intake.files import drop_old_files, select_old_files
 from trading.intake.sync import SYNC, list_due_accounts, sync_account
 from trading.market.simulation import extend_market, list_simulated_symbols
 from trading.record.backtests import PLAY, list_backtests_to_run
@@ -50,7 +51,8 @@ def read_account(key: Key, clock: Clock) -> str:
 
 def drop_trade_files(now: datetime) -> str:
     """Drop the files of trades that nobody imported."""
-    dropped = sum(count or 0 for count in for_each_user("files of trades", lambda: drop_old_files(now=now)))
+    drop, select = partial(drop_old_files, now=now), partial(select_old_files, now=now)
+    dropped = sum(count or 0 for count in for_each_user("files of trades", drop, select=select))
     return f"{dropped} files of trades dropped"
 
 

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from config.lib.errors import DomainError, NotFound
 from config.lib.text import one_line
 from trading.intake.formats import FillMapping
@@ -169,4 +171,9 @@ def drop_file(file_id: UUID) -> None:
 
 def drop_old_files(*, now: datetime) -> int:
     """Drop the files that nobody imported within a day; return how many."""
-    return TradeFile.objects.filter(created_at__lt=now - KEPT).delete()[0]
+    return select_old_files(now=now).delete()[0]
+
+
+def select_old_files(*, now: datetime) -> QuerySet[TradeFile]:
+    """Return the files that nobody imported within a day, of the owner in scope."""
+    return TradeFile.objects.filter(created_at__lt=now - KEPT)
