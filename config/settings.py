@@ -316,7 +316,8 @@ SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0
 # Whoever has the domain knows whether each name below it has TLS.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)/$", r"^metrics$"]  # asked from inside, without the proxy
+DIRECT_PATHS = ["/healthz/", "/readyz/", "/metrics"]  # asked from inside, without the proxy and a session
+SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in DIRECT_PATHS]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any, Final
 from uuid import uuid4
 
+from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
@@ -24,8 +25,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[..., Awaitable[Any]]  # servers and frameworks type scope and messages differently
 
-# Probes of the machine itself, and Prometheus, come without a proxy.
-_DIRECT_PATHS: Final = ("/healthz/", "/readyz/", "/metrics")
 _PLAIN: Final = re.compile(r"[\w.~-]{0,36}")  # up to an id; keys are longer or have a colon
 USER_ID: Final = "user_id"  # in the scope of a request
 _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9_-]{8,64}")
@@ -44,7 +43,7 @@ class ClientAddress:
         self.proxies = proxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.proxies and scope["type"] in ("http", "websocket") and scope["path"] not in _DIRECT_PATHS:
+        if self.proxies and scope["type"] in ("http", "websocket") and scope["path"] not in settings.DIRECT_PATHS:
             address = _find_address(scope["headers"], self.proxies)
             if address is None and scope["type"] == "websocket":
                 await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
@@ -113,7 +112,7 @@ class AccessLog:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _DIRECT_PATHS:
+        if scope["type"] != "http" or scope["path"] in settings.DIRECT_PATHS:
             await self.app(scope, receive, send)
             return
         began, status = perf_counter(), 500

@@ -17,6 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import resolve
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -104,15 +105,17 @@ def _is_old(alias: str) -> bool:
 
 
 class ProbeMiddleware:
-    """Answers probes before the session of a request is read: a database that stands still must not fail liveness."""
+    """Answers what the machine asks before a session is read: a database that stands still must not fail liveness."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Answer a probe here, everything else further in."""
-        probe = {"/healthz/": healthz, "/readyz/": readyz}.get(request.path_info)
-        return probe(request) if probe else self.get_response(request)
+        if request.path_info not in settings.DIRECT_PATHS:
+            return self.get_response(request)
+        answer: HttpResponse = resolve(request.path_info).func(request)
+        return answer
 
 
 @require_safe
