@@ -29,6 +29,7 @@ from django.test import TransactionTestCase
 from django.test.client import ClientHandler
 from servestatic.middleware import ServeStaticMiddleware
 
+from config.lib.observe.meter import take_tokens
 from tests import databases
 
 TESTS = Path(__file__).parent
@@ -269,6 +270,7 @@ def _no_static_files_for_test_clients():
 def _fresh_cache():
     """Start without what another test counted or remembered (rate limits live in the cache)."""
     cache.clear()
+    take_tokens()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from chat.turns.accept import edit_message
 from chat.turns.events import MessageAccepted
 from chat.turns.turn import Control, tidy_up
 from config.lib.threads import run_in_thread
+from config.lib.work.models import SiteDay
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import answer, as_typed, until
 from tests.factories.chat import MessageFactory, ReplyFactory
@@ -51,6 +52,15 @@ def summaries():
 
 async def test_short_chat_needs_no_summary(model, talk):
     await fill(talk, 2)
+
+    assert await run(talk) is None
+    assert model.requests == []
+
+
+async def test_long_chat_waits_for_the_tokens_of_the_next_day(model, talk, settings):
+    await fill(talk, 12)
+    settings.SITE_DAILY_TOKEN_BUDGET = 1
+    await talk.look(lambda: SiteDay.objects.create(day=timezone.now().date(), tokens=1))
 
     assert await run(talk) is None
     assert model.requests == []

@@ -18,7 +18,6 @@ from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
 from config.lib.llm.door import Completion, Usage, cost_usd
-from config.lib.observe.meter import take_tokens
 from config.lib.work.models import SiteDay
 from tests.chat.talk import answer
 from tests.factories.chat import ConversationFactory
@@ -152,7 +151,6 @@ def test_work_beside_turns_is_counted_too(as_trader):
 
 @pytest.mark.django_db(transaction=True)
 async def test_turn_counts_all_calls_of_the_model(model, talk):
-    take_tokens()
     model.call("remember", {"fact": "Trades BTC only"})
     model.say("Noted.")
 

@@ -403,6 +403,7 @@ def test_close_without_tokens_of_the_site_waits_for_the_next_day_and_counts_no_t
     answer(model, fact("Only trades BTC and ETH perps"))
     assert [closed.outcome for closed in close_due(find_next_day(JUNE))] == [ClosingOutcome.IDLE]
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+    assert SiteDay.objects.get(day=find_next_day(JUNE).date()).tokens > 0
 
 
 def test_message_gives_what_was_given_up_another_round_of_tries(trader, chat, model):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, ToolCall, Usage
+from config.lib.work.models import SiteDay
 from tests.factories.memory import HOUR, MAY
 from tests.factories.record import WHOLE, BarFactory, MarketEventFactory, NewsItemFactory
 from tests.fakes import Gate, ScriptedModel
@@ -478,6 +479,7 @@ def test_asking_falls_back_and_keeps_the_tools(scripted):
 
     assert (decision.reason, decision.model) == ("Wait", "scripted/second")
     assert [tool["function"]["name"] for tool in scripted.requests[-1]["tools"]] == list(TOOLS)
+    assert SiteDay.objects.get().tokens == decision.input_tokens + decision.output_tokens
 
 
 class LoopSeen(ScriptedModel):

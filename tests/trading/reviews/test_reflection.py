@@ -354,6 +354,9 @@ def test_reflection_waits_for_the_tokens_of_the_next_day(model, settings):
     assert "used up" in run(of, now=now, is_forced=True).error
     assert model.requests == []
     assert [key.row_id for key in list_due(find_next_day(now))] == [of.pk]
+    model.say(LESSONS)
+    assert run(of, now=find_next_day(now)).outcome == ReflectionOutcome.WRITTEN
+    assert SiteDay.objects.get(day=find_next_day(now).date()).tokens > 0
 
 
 def begin_run(of, lease_until):

@@ -13,7 +13,6 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from config.lib.observe.meter import take_tokens
 from config.lib.operations import doctor
 from config.lib.operations.doctor import examine_site
 from config.lib.work.models import BACKUP, SiteDay, WorkRun
@@ -79,7 +78,6 @@ def test_doctor_names_open_registration_and_a_missing_budget_of_a_public_site(se
     assert [examine(name)[0] for name in ("new accounts", "budget")] == ["warn", "warn"]
 
     settings.SIGN_UP, settings.SITE_DAILY_TOKEN_BUDGET = "closed", 5_000_000
-    take_tokens()
     SiteDay.objects.create(day=timezone.now().date(), tokens=1_234)
     assert examine("new accounts")[0] == "ok"
     assert examine("budget") == ("ok", "1,234 of 5,000,000 tokens of today used")

@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError
 
 from config.lib.llm import door
-from config.lib.observe.meter import read_tokens, take_tokens
+from config.lib.observe.meter import read_tokens
 from config.lib.work import spending
 from config.lib.work.models import SiteDay
 from config.lib.work.spending import count_site_tokens, find_next_day, is_used_up, write_site_tokens
@@ -22,12 +22,10 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def model():
-    """A provider's model that says what the test wrote; nothing waits to be written down."""
+    """A provider's model that says what the test wrote."""
     scripted = ScriptedModel()
     door.register_provider("scripted", lambda: scripted)
-    take_tokens()
-    yield scripted
-    take_tokens()
+    return scripted
 
 
 async def read_first(**options):
