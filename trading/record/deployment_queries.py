@@ -64,10 +64,6 @@ class OpenPosition(TradeValues):
     """An open trade at its mark; `stop_price` is the present one."""
 
     @property
-    def unrealised_usd(self) -> Decimal | None:
-        return None if self.mark_price is None else (self.mark_price - self.trade.entry_price) * self.trade.quantity
-
-    @property
     def notional_usd(self) -> Decimal | None:
         return None if self.mark_price is None else abs(self.trade.quantity) * self.mark_price
 

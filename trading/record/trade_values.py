@@ -20,6 +20,14 @@ class TradeValues:
         return getattr(self.trade, name)
 
     @property
+    def unrealised_usd(self) -> Decimal | None:
+        """What the mark gives for the quantity still held, before fees; None: closed, or no price is known."""
+        if self.mark_price is None or self.trade.exit_at is not None:
+            return None
+        value: Decimal = (self.mark_price - self.trade.entry_price) * self.trade.quantity
+        return value
+
+    @property
     def excursion_usd(self) -> tuple[Decimal, Decimal] | None:
         """The best and the worst gross so far, the mark included; None: no bars tell its path."""
         trade = self.trade
@@ -27,7 +35,7 @@ class TradeValues:
             return None
         if self.mark_price is None:
             return trade.mfe_usd, trade.mae_usd
-        value = trade.gross_pnl_usd + (self.mark_price - trade.entry_price) * trade.quantity
+        value = trade.gross_pnl_usd + (self.unrealised_usd or 0)
         return max(trade.mfe_usd, value), min(trade.mae_usd, value)
 
     @property

@@ -68,7 +68,7 @@ def describe_trades(
 ) -> dict[str, Any]:
     """Return a page of trades as rows; a number too high gives the last."""
     page, totals = get_trade_page(which, number)
-    held = [trade for trade in page if trade.exit_at is None and {"mfe", "mae"} & set(columns)]
+    held = [trade for trade in page if trade.exit_at is None]
     prices = {pk: mark.price for pk, mark in find_trade_marks(held, now).items()}
     stops = {}
     if "r" in columns:

@@ -10,7 +10,9 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 from django.urls import reverse
+from django.utils import timezone
 
+from config.lib.figures import format_signed_usd
 from tests.factories.memory import HOUR, JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -49,6 +51,19 @@ def test_trades_lists_what_each_came_to_and_their_sum(client):
     words = ("2 trades", "Net +$13.00 of 2 closed trades", "BTC long", "Dips", "+$19.00", "2 h", "-$6.00", "Stop price")
     assert_shows(client.get(TRADES), *words)
     assert page_of(won) in client.get(TRADES).content.decode()
+
+
+def test_open_trade_shows_what_it_is_worth_now_and_not_its_fee_as_a_loss(client):
+    trade = TradeFactory(still_open=True, fees_usd=Decimal("0.95"), funding_usd=Decimal(0))
+    Trade.objects.filter(pk=trade.pk).update(realized_pnl_usd=Decimal("-0.95"))
+    assert_shows(client.get(TRADES), "-$0.95 realised so far", "Still held open")
+    assert_shows(client.get(page_of(trade)), "Net so far, realised -$0.95", lacks=("Unrealised",))
+
+    BarFactory(opened_at=timezone.now() - 2 * HOUR, close=trade.entry_price + 3)
+
+    worth = format_signed_usd(3 * trade.quantity)
+    assert_shows(client.get(TRADES), f"{worth} unrealised")
+    assert_shows(client.get(page_of(trade)), f"Unrealised {worth} at ")
 
 
 def test_trades_says_what_is_open_what_is_estimated_and_what_is_missing(client):
