@@ -1,7 +1,7 @@
 """Files of trades: keep one until it is understood, then import it or drop it."""
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -101,9 +101,11 @@ def correct_mapping(file_id: UUID, changes: Mapping[str, Any]) -> TradeFile:
 
 
 def import_file(
-    opened: OpenFile, reading: FileReading, *, counts_twice: bool = False, now: datetime
+    opened: OpenFile, reading: FileReading, *, counts_twice: bool = False, begins: Collection[str] = (), now: datetime
 ) -> list[LedgerImport]:
     """Import what `check_reading` let pass and drop the file; needs `owned_tx(user)`.
+
+    `begins`: see `add_reading`.
 
     Raises:
         FileNotFound: the file was imported or dropped since it was read.
@@ -112,8 +114,15 @@ def import_file(
     file = get_file(opened.file.pk)
     if FillMapping.from_json(file.mapping) != opened.mapping:
         raise ImportRefused("The columns of this file were corrected in another window. Nothing was imported.")
-    source = EntrySource.FILE
-    done = import_reading(reading, opened.mapping, source=source, name=file.name, counts_twice=counts_twice, now=now)
+    done = import_reading(
+        reading,
+        opened.mapping,
+        source=EntrySource.FILE,
+        name=file.name,
+        counts_twice=counts_twice,
+        begins=begins,
+        now=now,
+    )
     file.delete()
     return done
 
@@ -126,6 +135,7 @@ def import_reading(
     name: str,
     venue: str = "",
     counts_twice: bool = False,
+    begins: Collection[str] = (),
     now: datetime,
 ) -> list[LedgerImport]:
     """Import what `check_reading` let pass; needs `owned_tx(user)`.
@@ -138,7 +148,7 @@ def import_reading(
     if not counts_twice and (twin := find_twin(reading, venue=account)):
         raise ImportRefused(f"{say_twin(twin, len(reading.fills))} Nothing was imported.")
     details = {"format": mapping.format, "zone": mapping.zone}
-    return add_reading(reading, venue=account, source=source, name=name, details=details, now=now)
+    return add_reading(reading, venue=account, source=source, name=name, details=details, begins=begins, now=now)
 
 
 def say_twin(twin: tuple[str, int], fills: int) -> str:

@@ -15,6 +15,7 @@ from trading.intake.values import find_root, parse_number
 SPOT: Final = "spot"
 FUTURES: Final = "futures"
 ACCOUNT: Final = "account"  # of a broker: shares, futures and currencies, long and short
+MARGIN: Final = "margin"  # spot that may be sold short
 FILL: Final = "fill"
 FUNDING: Final = "funding"
 LIQUIDATION: Final = "liquidation"
@@ -50,6 +51,7 @@ FIELDS: Final = {
     "start": "Position before",
     "liquidation": "Liquidation",
     "liquidated": "Liquidated account",
+    "margin": "Borrowed, on margin",
 }
 MAIN_FIELDS: Final = tuple(FIELDS)[:18]  # those of any table
 SEVERAL: Final = ("more_fees", "ignored", "asset")  # read all of their columns

@@ -1,18 +1,19 @@
 """A user's own trades: the skill "My trades" with a deployment for the spot and for the futures of each account."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
 from config.lib.locks import lock_owner
+from config.lib.words.quantities import join_words
 from trading.intake.formats import FORMATS, FUTURES, FillMapping
 from trading.intake.reading import FileReading
 from trading.intake.rows import ReadFill
 from trading.ledger.arrivals import add_entries, preview_entries
-from trading.ledger.entries import Entries, IntakePreview, IntakeRecord
+from trading.ledger.entries import Entries, IntakePreview, IntakeRecord, SymbolStart
 from trading.ledger.executions import DOLLARS, Execution
 from trading.ledger.positions import Funding
 from trading.models import BrokerKind, Deployment, EntrySource, Fill
@@ -23,6 +24,7 @@ from trading.skills.services import SkillNameTaken, create_skill
 MY_TRADES: Final = "My trades"
 _NAMES: Final = (MY_TRADES, "My own trades", "My imported trades")
 _NUMBERED: Final = "row:"  # begins the id of a fill that has none of the venue's
+_NAMED: Final = 8  # symbols in a sentence
 _SYMBOLS: Final = 20  # of a skill
 _SHARED: Final = (
     *("fill_id", "symbol", "at", "quantity", "price", "is_liquidation", "start_quantity", "is_reducing", "pnl_usd"),
@@ -32,7 +34,18 @@ _SHARED: Final = (
 @dataclass(frozen=True, slots=True)
 class LedgerPreview:
     label: str
+    market: str
     counts: IntakePreview
+
+    @property
+    def silent(self) -> list[SymbolStart]:
+        """The symbols whose fills do not tell of a position before, and do not rule one out."""
+        return [one for one in self.counts.starts if one.opening and not one.opening.quantity]
+
+    @property
+    def silent_names(self) -> str:
+        names = [one.symbol for one in self.silent]
+        return join_words([*names[:_NAMED], *([f"{len(names) - _NAMED} more"] if len(names) > _NAMED else [])], "and")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +72,24 @@ def preview_reading(reading: FileReading, *, venue: str, now: datetime) -> list[
         ledger: Deployment | None = Deployment.objects.filter(label=_label(venue, market)).first()
         entries = _build_entries(reading, market, ledger)
         counts = preview_entries(deployment_id=ledger.pk if ledger else None, entries=entries, now=now)
-        previews.append(LedgerPreview(_label(venue, market), counts))
+        previews.append(LedgerPreview(_label(venue, market), market, counts))
     return previews
 
 
 def add_reading(
-    reading: FileReading, *, venue: str, source: EntrySource, name: str, details: Mapping[str, Any], now: datetime
+    reading: FileReading,
+    *,
+    venue: str,
+    source: EntrySource,
+    name: str,
+    details: Mapping[str, Any],
+    begins: Collection[str] = (),
+    now: datetime,
 ) -> list[LedgerImport]:
-    """Add what was read to the accounts of a venue, creating them; idempotent. Needs `owned_tx(user)`."""
+    """Add what was read to the accounts of a venue, creating them; idempotent. Needs `owned_tx(user)`.
+
+    `begins`: the symbols, as `market:symbol`, whose proposed opening is accepted.
+    """
     lock_owner()  # or two first imports make two skills
     done = []
     for market in _list_markets(reading):
@@ -74,6 +97,10 @@ def add_reading(
         symbols = [fill.symbol for fill in reading.fills if fill.market == market]
         ledger = Deployment.objects.filter(label=label).first() or _create_ledger(label, symbols, now)
         entries = _build_entries(reading, market, ledger)
+        if begins:
+            starts = preview_entries(deployment_id=ledger.pk, entries=entries, now=now).starts
+            openings = [one.opening for one in starts if one.opening and f"{market}:{one.symbol}" in begins]
+            entries = replace(entries, openings=openings)
         record = add_entries(
             deployment_id=ledger.pk, entries=entries, source=source, name=name, details=details, now=now
         )

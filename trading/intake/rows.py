@@ -126,7 +126,6 @@ class RowReader:
         if abs(quantity * price) >= MAX_AMOUNT:
             raise ValueError("the quantity times the price is too large")
         start = self._text(row, "start")
-        word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
         return ReadFill(
             row=row.number,
             market=market,
@@ -140,7 +139,7 @@ class RowReader:
             is_liquidation=is_liquidation or self._was_liquidated(row),
             start_quantity=values.round_amount(values.parse_number(start)) if start else None,
             order=self._text(row, "order"),
-            is_reducing=_REDUCES.get(word),
+            is_reducing=self._is_reducing(row, market, quantity),
             pnl_usd=self._profit(row, fee, fee_coin),
         )
 
@@ -238,12 +237,21 @@ class RowReader:
 
     def _market(self, row: TableRow, instrument: values.Instrument) -> str:
         if self._mapping.market:
-            return self._mapping.market
+            return formats.SPOT if self._mapping.market == formats.MARGIN else self._mapping.market
         word = self._text(row, "market").casefold()
         if word:
             return formats.SPOT if word in _SPOT_WORDS else formats.FUTURES
         is_pair = "/" in self._text(row, "symbol") or self._text(row, "symbol").startswith("@")
         return formats.SPOT if is_pair and not instrument.is_derivative else formats.FUTURES
+
+    def _is_reducing(self, row: TableRow, market: str, quantity: Decimal) -> bool | None:
+        """Tell whether a fill closes something, where its word says so; coins that nobody lent can only be sold."""
+        word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
+        if word in _REDUCES or market != formats.SPOT or quantity > 0:
+            return _REDUCES.get(word)
+        is_lent = formats.MARGIN in (self._mapping.market, self._text(row, "market").casefold())
+        is_lent |= self._text(row, "margin").casefold().strip("0.") not in ("", "false", "no")
+        return None if is_lent else True
 
     def _amount(self, row: TableRow, name: str, coins: Iterable[str] = ()) -> tuple[Decimal, str]:
         text = self._text(row, name)

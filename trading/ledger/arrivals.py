@@ -12,17 +12,19 @@ from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from django.db.models import Max, Min, Value
 from django.db.models.functions import Coalesce
 
 from config.lib.errors import NotFound, StateConflict
-from trading.ledger.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
-from trading.ledger.executions import DOLLARS, Execution
+from trading.ledger.entries import Entries, EntriesRefused, IntakePreview, IntakeRecord, SymbolStart, find_problems
+from trading.ledger.executions import DOLLARS, ZERO, Execution
+from trading.ledger.openings import propose_opening
 from trading.ledger.positions import Check, Funding
-from trading.ledger.rebuild import Entry, find_spans, rebuild_symbols
+from trading.ledger.rebuild import Entry, find_spans, fold_with, rebuild_symbols
 from trading.ledger.rows import FILL_COLUMNS, TickFills, insert_fills
 from trading.ledger.services import SortedOut, StoredEntries, find_known, get_deployment, lock_deployment, sort_out
 from trading.market.tape import Span
@@ -35,6 +37,8 @@ from trading.models import (
     FundingPayment,
     ImportBatch,
     PositionCheck,
+    ReconcileState,
+    Trade,
     TradeQuerySet,
 )
 from trading.models.choices import INTERVALS
@@ -42,9 +46,21 @@ from trading.models.choices import INTERVALS
 IDS_AT_ONCE: Final = 5_000  # in one query
 MAX_CONFLICTS: Final = 500  # kept with a batch
 MAX_PROBLEMS: Final = 100  # named in a refusal
+STARTS_SHOWN: Final = 50  # of all accounts
+FILLS_READ: Final = 500  # of a symbol, the oldest: they tell what was held before them, or none does
+_NEIGHBOURS: Final = 20  # instants of a symbol, one after the other, that tell whether ids rise with time
+_RISING: Final = 0.99  # of them
 _DAY: Final = timedelta(days=1)  # the longest bar, and the age of one that may price a fee
 
 _Bars = dict[timedelta, tuple[list[datetime], list[Decimal]]]  # by length, when they opened and their closes
+
+
+class StartInDoubt(NamedTuple):
+    """A symbol of an account of which nobody knows what was held before its first fill."""
+
+    deployment_id: UUID
+    symbol: str
+    opening: Check | None  # the proposed one
 
 
 class RecordKept(StateConflict):
@@ -65,7 +81,27 @@ def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: dateti
     record = get_deployment(deployment_id) if deployment_id else None
     known = find_known(record, entries.fills, entries.funding) if record else StoredEntries()
     new = sort_out(entries.fills, entries.funding, known)
-    return IntakePreview(problems, new.conflicts, **_count_entries(entries, new))
+    starts = [] if problems else _preview_starts(record, new.fills)
+    return IntakePreview(problems, new.conflicts, **_count_entries(entries, new), starts=starts)
+
+
+def _preview_starts(deployment: Deployment | None, fills: Sequence[Execution]) -> list[SymbolStart]:
+    """Return how new fills would begin or go on, by symbol."""
+    by_symbol: dict[str, list[Execution]] = defaultdict(list)
+    for fill in _number_source_order(fills):
+        by_symbol[fill.symbol].append(fill)
+    starts = []
+    for symbol, some in sorted(by_symbol.items()):
+        trips, is_first = fold_with(deployment, symbol, some)
+        agreements = {trip.agrees for trip in trips}
+        is_in_doubt = is_first and trips[0].reconciled not in (ReconcileState.EXACT, ReconcileState.ESTIMATED)
+        stated, found = sum((one.stated_usd for one in trips), ZERO), sum((one.found_usd for one in trips), ZERO)
+        agrees = None if agreements == {None} else False not in agreements
+        opening = propose_opening(some) if is_in_doubt else None
+        if opening and not opening.quantity and agrees is False:
+            opening = None  # something was held, and nothing tells how much
+        starts.append(SymbolStart(symbol, stated, found, agrees, is_in_doubt, opening))
+    return starts
 
 
 def _count_entries(entries: Entries, new: SortedOut) -> dict[str, int]:
@@ -160,6 +196,22 @@ def list_openings(deployments: Iterable[UUID]) -> list[PositionCheck]:
     return list(rows.select_related("deployment").order_by("-at", "symbol"))
 
 
+def list_starts_in_doubt(deployments: Iterable[UUID]) -> list[StartInDoubt]:
+    """Return the symbols whose first trade is not confirmed, with what their fills tell; at most STARTS_SHOWN."""
+    trades = Trade.objects.filter(deployment__in=list(deployments)).order_by("deployment", "symbol")
+    begun = trades.values_list("deployment", "symbol").annotate(Min("entry_at"))
+    doubtful = begun.filter(reconciled__in=[ReconcileState.UNCONFIRMED, ReconcileState.GAP])
+    entered = {(one.deployment_id, one.symbol) for one in list_openings(deployments)}
+    first = {row for row in begun if row[:2] not in entered}
+    starts = []
+    for deployment_id, symbol, _ in [row for row in doubtful if row in first][:STARTS_SHOWN]:
+        of_symbol = Fill.objects.filter(deployment=deployment_id, symbol=symbol).order_by("at", "id")
+        fills = [Execution(**row) for row in of_symbol.values(*FILL_COLUMNS)[:FILLS_READ]]
+        if fills and fills[0].start_quantity is None:
+            starts.append(StartInDoubt(deployment_id, symbol, propose_opening(fills)))
+    return starts
+
+
 def remove_opening(opening_id: int, *, now: datetime) -> PositionCheck:
     """Take an opening position out of the record; needs `owned_tx(user)`. Raises OpeningNotFound."""
     opening = PositionCheck.objects.filter(pk=opening_id, is_opening=True).first_or(
@@ -172,10 +224,15 @@ def remove_opening(opening_id: int, *, now: datetime) -> PositionCheck:
 
 
 def _number_source_order(fills: Sequence[Execution]) -> list[Execution]:
-    """Number fills of one instant where their ids do not tell the source's order, also of a file cut in two."""
+    """Number fills of one instant where their ids do not tell the source's order, also of a file cut in two.
+
+    Where ids rise with time over the source, they tell the order, whatever a spreadsheet has made of its rows.
+    """
     groups: dict[tuple[str, datetime], list[Execution]] = defaultdict(list)
     for fill in fills:
         groups[fill.symbol, fill.at].append(fill)
+    if _rise_with_time(groups):
+        return [replace(fill, source_order=0) for fill in fills]
     numbered = []
     for group in groups.values():
         in_source = sorted(group, key=lambda fill: fill.source_order)
@@ -183,6 +240,18 @@ def _number_source_order(fills: Sequence[Execution]) -> list[Execution]:
         is_told = [fill.fill_id for fill in in_source] == [fill.fill_id for fill in by_id]
         numbered += [replace(fill, source_order=0 if is_told else n) for n, fill in enumerate(in_source, start=1)]
     return numbered
+
+
+def _rise_with_time(groups: Mapping[tuple[str, datetime], Sequence[Execution]]) -> bool:
+    """Tell whether numeric ids rise from instant to instant of a symbol: of 20 neighbours or more at least 99 %."""
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for (symbol, _), group in sorted(groups.items()):
+        if not all(fill.fill_id.isdecimal() for fill in group):
+            return False
+        ids = [int(fill.fill_id) for fill in group]
+        spans[symbol].append((min(ids), max(ids)))
+    rises = [before[1] < after[0] for of_symbol in spans.values() for before, after in pairwise(of_symbol)]
+    return len(rises) >= _NEIGHBOURS and sum(rises) >= _RISING * len(rises)
 
 
 def _reprice_fees(deployment: Deployment) -> list[Execution]:

@@ -42,6 +42,18 @@ class EntryProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class SymbolStart:
+    """How a symbol's trades would begin, and how their profits compare with those that the venue states."""
+
+    symbol: str
+    stated_usd: Decimal  # before fees
+    found_usd: Decimal  # of the same fills
+    agrees: bool | None  # each with each; None: none is stated
+    is_in_doubt: bool  # it is the first of the symbol, and nothing proves what was held before
+    opening: Check | None  # what was held before at the least, or nothing where nothing tells of it
+
+
+@dataclass(frozen=True, slots=True)
 class IntakePreview:
     problems: Sequence[EntryProblem]
     conflicts: Sequence[EntryConflict]
@@ -49,6 +61,7 @@ class IntakePreview:
     known_fills: int
     new_funding: int
     known_funding: int
+    starts: Sequence[SymbolStart] = ()
 
 
 @dataclass(frozen=True, slots=True)

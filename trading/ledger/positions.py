@@ -43,6 +43,16 @@ class Check:
     is_opening: bool = False  # entered by hand; it precedes the fills of its instant
 
     @property
+    def size(self) -> Decimal:
+        """What is held, above zero."""
+        return abs(self.quantity)
+
+    @property
+    def side(self) -> TradeSide:
+        """Of what is held, if anything is."""
+        return TradeSide.LONG if self.quantity > 0 else TradeSide.SHORT
+
+    @property
     def name(self) -> str:
         """The id under which a difference is booked."""
         return f"{'opening' if self.is_opening else 'estimate'}:{self.at.isoformat()}"

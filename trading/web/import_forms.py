@@ -7,7 +7,7 @@ from django import forms
 from django.http import QueryDict
 
 from trading.intake.feeds import SOURCES
-from trading.intake.formats import ACCOUNT, FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
+from trading.intake.formats import ACCOUNT, FIELDS, FORMATS, FUTURES, MAIN_FIELDS, MARGIN, SPOT, FillMapping
 from trading.intake.guessing import list_stops
 from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
@@ -56,6 +56,7 @@ class MappingForm(forms.Form):
         choices=(
             ("", "As each row says"),
             (SPOT, "Spot"),
+            (MARGIN, "Spot, traded on margin"),
             (FUTURES, "Futures and perpetuals of coins"),
             (ACCOUNT, "Shares, futures and currencies of a broker"),
         ),

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from random import Random
@@ -190,6 +191,19 @@ def test_order_of_one_instant_is_the_sources_where_ids_do_not_tell(deployment):
     bring(deployment, given[::-1])
 
     assert [(row["side"], row["first_fill_id"]) for row in rows(deployment)] == [("short", "b"), ("long", "z")]
+
+
+@pytest.mark.parametrize(("is_rising", "sides"), [(True, ["long"]), (False, ["short"])])
+def test_ids_that_rise_with_time_order_an_instant_that_a_spreadsheet_sorted(deployment, is_rising, sides):
+    turns = [(minute, (-1) ** minute) for minute in range(30)] + [(30, 2), (30, -1), (30, -1)]
+    ids = [100 + n if is_rising or n == 0 else 100 + n * 7 % 37 for n in range(len(turns))]
+    ids[-3:] = sorted(ids[-3:])
+    fills = [execution(q, 100, minute, name=str(ids[n])) for n, (minute, q) in enumerate(turns)]
+    in_rows = sorted(fills, key=lambda fill: (fill.at, fill.quantity))  # sales before purchases
+
+    bring(deployment, [replace(fill, source_order=row) for row, fill in enumerate(in_rows)])
+
+    assert [row["side"] for row in rows(deployment) if row["entry_at"] == at(30)] == sides
 
 
 def test_self_trade_cut_between_two_imports_is_chained(deployment):

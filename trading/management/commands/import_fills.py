@@ -34,7 +34,7 @@ class Corrections(BaseModel):
     dates: Literal["ymd", "dmy", "mdy"] | None = None
     decimal: Literal[".", ","] | None = None
     fee_sign: Literal[1, -1] | None = None
-    market: Literal["spot", "futures", "account"] | None = None
+    market: Literal["spot", "futures", "margin", "account"] | None = None
     contract_sizes: str | None = Field(default=None, max_length=2_000)
     account: str | None = None
     ledger: str | None = Field(default=None, max_length=20)

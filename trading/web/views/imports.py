@@ -27,7 +27,7 @@ from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, find_twin, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import FileReading
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
-from trading.ledger.arrivals import add_entries, list_openings, remove_opening, undo_batch
+from trading.ledger.arrivals import add_entries, list_openings, list_starts_in_doubt, remove_opening, undo_batch
 from trading.ledger.entries import Entries, EntriesRefused
 from trading.ledger.positions import Check
 from trading.models import EntrySource, ImportBatch, TradeFile
@@ -150,7 +150,9 @@ def _import(request: AuthedRequest, opened: files.OpenFile) -> HttpResponseBase:
     try:
         files.check_reading(reading, leaves_out=request.POST.get("leaves_out") == "on")
         with owned_tx(request.user):
-            done = files.import_file(opened, reading, counts_twice=request.POST.get("counts_twice") == "on", now=now)
+            begins = set(" ".join(request.POST.getlist("begins")).split())
+            is_twice = request.POST.get("counts_twice") == "on"
+            done = files.import_file(opened, reading, counts_twice=is_twice, begins=begins, now=now)
     except NotFound as error:
         messages.info(request, str(error))
         return redirect("trading:imports")
@@ -192,6 +194,7 @@ def _render_imports(
         "files": TradeFile.objects.defer("content").order_by("-created_at"),
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
         "openings": list_openings(ledgers),
+        "starts": [(start, ledgers[start.deployment_id]) for start in list_starts_in_doubt(ledgers)],
         "opening_form": opening_form or PositionForm(ledgers=ledgers.values()),
     }
     return TemplateResponse(request, "trading/imports.html", context, status=status)
