@@ -15,7 +15,7 @@ from django.apps import apps
 from django.conf import settings
 from django.core import checks
 from django.core.mail import get_connection
-from django.db import DEFAULT_DB_ALIAS, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection
 from redis import Redis
 
 from config.lib.figures import format_duration
@@ -55,6 +55,8 @@ def examine_site(clock: Callable[[], datetime]) -> Iterator[SiteCheck]:
     for name, check in _CHECKS.items():
         try:
             state, text = check(clock())
+        except DatabaseError:
+            state, text = "fail", "The database is away or lacks tables: start it, check DATABASE_URL, run `migrate`."
         except Exception as error:
             logger.debug("doctor: %s", name, exc_info=True)
             state, text = "fail", f"The check broke with {type(error).__name__}."

@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 from django.core import checks
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
@@ -40,6 +40,19 @@ def test_doctor_on_a_working_site_fails_nothing(capsys):
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert {line["state"] for line in found} <= {"ok", "warn"}
     assert [line["name"] for line in found] == list(doctor._CHECKS)
+
+
+def test_doctor_says_what_to_do_about_a_database_that_cannot_answer(monkeypatch):
+    def fail(*_):
+        raise OperationalError("no such table: work_runs")
+
+    monkeypatch.setattr(doctor, "measure_age", fail)
+
+    state, text = examine_all()["worker"]
+
+    assert state == "fail"
+    assert "DATABASE_URL" in text
+    assert "`migrate`" in text
 
 
 def free_port() -> int:
