@@ -15,7 +15,7 @@ BUDGETS: Final = {
     "config/lib/llm": 2100,
     "config/lib/work": 990,  # retention, mails that wait, the tokens of the site
     "config/lib/rest": 700,
-    "config/lib/edge": 1180,  # a line for each request; wrong passwords by device; invitations
+    "config/lib/edge": 1190,  # a line for each request; wrong passwords by device; invitations
     "config/lib/charts": 750,
     "config/lib/search": 700,
     "config/lib/operations": 700,  # sizes, worker and backup in doctor

@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from allauth.account.utils import filter_users_by_email
 from allauth.core import context as allauth_context
@@ -11,6 +11,7 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.contrib.sites.shortcuts import get_current_site
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
@@ -20,6 +21,7 @@ from config.lib.edge.invitations import find_invitation, save_invited
 from config.lib.edge.mails import keep_mail
 
 logger = logging.getLogger("keel.sign_in")
+MAX_EMAIL: Final = 254  # RFC 3696, erratum 1690; Django's forms take 320
 
 
 class AccountAdapter(DeviceAdapter):
@@ -33,6 +35,12 @@ class AccountAdapter(DeviceAdapter):
         """Save the account of a form, and use its invitation up."""
         save = partial(super().save_user, request, user, form, commit)
         return save_invited(request, form.cleaned_data["email"], save, _read_clock())
+
+    def clean_email(self, email: str) -> str:
+        """Refuse an address that its column does not hold. Raises ValidationError."""
+        if len(email) > MAX_EMAIL:
+            raise ValidationError(f"An address has at most {MAX_EMAIL} characters.")
+        return str(super().clean_email(email))
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
         """Lead to the tokens, which a new password does not end."""

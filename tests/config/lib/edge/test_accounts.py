@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.endings.erasure import erase_user
+from config.lib.edge.accounts import MAX_EMAIL
 from config.lib.edge.mails import KEPT
 from config.lib.owned import system_tx
 from config.lib.work.jobs import Key
@@ -71,6 +72,18 @@ def test_closed_site_takes_no_new_account_of_single_sign_on_either(rf, closed):
 def test_open_site_offers_an_account(client):
     for path in ("/", "/accounts/login/"):
         assert "/accounts/signup/" in client.get(path).content.decode()
+
+
+@pytest.mark.limit("config.lib.edge.accounts.MAX_EMAIL")
+def test_address_that_no_column_holds_is_refused(client):
+    email = f"{'x' * 60}@{'y' * 60}.{'z' * 60}.{'a' * 60}.example"
+    assert len(f"abc{email}") == MAX_EMAIL
+
+    for one, answer in ((f"abcd{email}", (200, True)), (f"abc{email}", (302, False))):
+        page = client.post("/accounts/signup/", {"email": one, "password1": PASSWORD, "time_zone": "UTC"})
+        assert (page.status_code, "at most 254 characters" in page.content.decode()) == answer
+
+    assert [user.email for user in Trader.objects.all()] == [f"abc{email}"]
 
 
 # --- Mail ---
