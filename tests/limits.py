@@ -33,7 +33,7 @@ OTHERS: Final = {
     "config.settings.DAILY_TOKEN_BUDGET": "chat/conversations/usage.py",
     "config.settings.MAX_BODY_BYTES": "config/asgi.py",
     "config.settings.MEMORY_TOKEN_LIMIT": "memory/facts/limits.py",
-    "config.settings.SITE_DAILY_TOKEN_BUDGET": "chat/conversations/usage.py",
+    "config.settings.SITE_DAILY_TOKEN_BUDGET": "config/lib/work/spending.py",
     "memory.web.views.facts.MOST_AT_ONCE": "memory/web/views/facts.py",
     "memory.web.views.review.ASKED_AT_ONCE": "memory/web/views/review.py",
     "memory.wording.MAX_BODY": "memory/wording.py",
@@ -67,6 +67,18 @@ def find_places() -> Mapping[Place, list[ast.Name | ast.Attribute]]:
                 if limit in defined and (id(node) in refusing or OTHERS.get(limit) == path):
                     places[Place(limit, path)].append(node)
     return dict(places)
+
+
+def rewrite(path: str) -> str:
+    """Return a file's text that asks `_ask_limit` for each limit where it refuses."""
+    lines = (ROOT / path).read_text().splitlines(keepends=True)
+    nodes = [(node, place) for place, nodes in find_places().items() if place.path == path for node in nodes]
+    for node, place in sorted(nodes, key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True):
+        line = lines[node.lineno - 1].encode()
+        said = line[node.col_offset : node.end_col_offset].decode()
+        asked = f"_ask_limit({place.limit!r}, {place.path!r}, {said})"
+        lines[node.lineno - 1] = f"{line[: node.col_offset].decode()}{asked}{line[node.end_col_offset :].decode()}"
+    return "".join(lines)
 
 
 @cache

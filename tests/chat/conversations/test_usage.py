@@ -52,7 +52,6 @@ def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
     assert (day.prompt_tokens, day.completion_tokens) == (0, 0)
 
 
-@pytest.mark.limit("config.settings.SITE_DAILY_TOKEN_BUDGET")
 def test_site_without_tokens_left_begins_no_turn_of_anybody(as_trader, settings):
     settings.TURNS_PER_USER = 10
     spent = send().reply.reserved_tokens

@@ -70,6 +70,7 @@ def test_model_of_this_process_and_a_call_without_an_answer_count_nothing(model)
     assert read_tokens() == 0
 
 
+@pytest.mark.limit("config.settings.SITE_DAILY_TOKEN_BUDGET")
 def test_tokens_are_written_down_once_and_a_day_begins_anew(model, settings):
     settings.SITE_DAILY_TOKEN_BUDGET = 100
     SiteDay.objects.create(day=JUNE.date(), tokens=90)
