@@ -1,10 +1,12 @@
 """Remove each security control and prove that a test fails without it: `make controls`, or `make controls ARGS=csp`.
 
-A control is a piece of a file. The script copies the checkout, replaces the piece, and runs the tests that are named
-here; they must fail. `test_controls.py` checks that each piece is still in its file, on every run of the suite.
+A control is a piece of a file (tests/faults/pieces.py). The script copies the checkout, replaces the piece, and runs
+the tests that are named there; they must fail. `test_controls.py` checks that each piece is still in its file, on every
+run of the suite. `ARGS=limit` lifts each limit at each of its places, in one process (tests/faults/lifting.py).
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.faults.pieces import ON_POSTGRES, PIECES
+from tests.limits import find_marked, find_places
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 400  # for the tests of one control
@@ -31,256 +36,14 @@ class Control:
     engine: str
 
 
-ON_POSTGRES = {"tests/config/lib/test_rls.py"}
-# By file and the tests that must fail: name, piece and what takes its place.
-PIECES = {
-    # Ownership
-    ("config/lib/owned.py", "tests/config/lib/test_owned.py"): [
-        ("owner filter of queries", 'return f"{column} = %s", (*params, owner)', "raise FullResultSet"),
-        ("queries without an owner", 'raise ScopeError("no owner in scope")', "return SYSTEM"),
-        ("foreign rows of joins", 'raise ScopeError("foreign row loaded")', "pass"),
-        ("owner of a saved row", 'raise ScopeError("foreign row")\n', "pass\n"),
-        ("immutable columns", "        self.model.refuse_columns(kwargs)\n", ""),
-        ("raw SQL of owned rows", 'raise ScopeError("raw() is not scoped")', "..."),
-    ],
-    ("config/lib/owned.py", "tests/config/lib/test_owned_doors.py"): [
-        (
-            "no way from a user's scope to the system's",
-            "raise ScopeError(\"a user's scope may not become the system's\")",
-            "pass",
-        )
-    ],
-    ("config/lib/rls.py", "tests/config/lib/test_rls.py"): [
-        ("forced policies", "ALTER TABLE {table} FORCE ROW LEVEL SECURITY;\n", ""),
-        ("policy of writes", " WITH CHECK ({condition})", " WITH CHECK (true)"),
-    ],
-    # Confirm-cards
-    ("chat/cards.py", "tests/chat/test_cards.py"): [
-        (
-            "digest of a card",
-            "if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):",
-            "if False:",
-        ),
-        (
-            "one decision a card",
-            "pk=card_id, status=CardStatus.PENDING, expires_at__gt=now",
-            "pk=card_id, expires_at__gt=now",
-        ),
-        ("expiry of a card", "status=CardStatus.PENDING, expires_at__gt=now", "status=CardStatus.PENDING"),
-    ],
-    ("config/lib/edge/second_factor.py", "tests/chat/web/test_card_views.py"): [
-        ("second factor of a card", ' if record["method"] == "mfa"', "")
-    ],
-    ("config/lib/proofs.py", "tests/config/lib/test_proofs.py"): [
-        ("token that may only read", "if proof.door is Door.TOKEN and not proof.may_write:", "if False:"),
-        ("reason of staff", "if proof.door is Door.STAFF and not proof.reason:", "if False:"),
-        ("recent sign-in", "if proof.door is Door.SESSION and not _is_fresh(proof.signed_in_at, now):", "if False:"),
-        ("time of what a session showed", "shown_at is not None and shown_at > now", "shown_at is not None or now"),
-    ],
-    ("trading/record/deployments.py", "tests/trading/record/test_deployments.py"): [
-        (f"second factor of {act}", before + "    require_factor(proof, now=now)\n", before)
-        for act, before in (
-            ("a deployment", 'elsewhere the equity is not known.\n    """\n'),
-            ("a command", 'Raises DeploymentNotFound, CommandRefused, ProofRefused."""\n'),
-        )
-    ],
-    ("trading/record/actions.py", "tests/chat/test_cards.py"): [
-        ("second factor of an action", "    require_factor(proof, now=now)\n", "")
-    ],
-    ("trading/account/tokens.py", "tests/trading/account/test_tokens.py"): [
-        ("second factor of a token", "    require_factor(proof, now=now)\n", "")
-    ],
-    ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_accounts.py"): [
-        ("sign-up closed", 'return settings.SIGN_UP == "open" or ', "return True or ")
-    ],
-    ("config/lib/edge/accounts.py", "tests/config/lib/edge/test_invitations.py"): [
-        ("invited address of a provider", "and stated == {invitation.address}", "")
-    ],
-    ("config/lib/edge/invitations.py", "tests/config/lib/edge/test_invitations.py"): [
-        ("invitation for its address", ".filter(address=address.lower())", ""),
-        ("invitation used once", "digest=digest, used_at=None, ", "digest=digest, "),
-        ("invitation withdrawn", "withdrawn_at=None, expires_at__gt=now)", "expires_at__gt=now)"),
-        ("invitation expired", ", expires_at__gt=now)", ")"),
-    ],
-    ("config/lib/edge/mails.py", "tests/config/lib/edge/test_accounts.py"): [
-        ("waiting mails encrypted", 'get_cipher("mail").encrypt(words.encode()).decode()', "words"),
-        ("waiting mails of a user", "Mail(user_id=user_id, ", "Mail("),
-    ],
-    ("config/lib/edge/devices.py", "tests/config/lib/edge/test_devices.py"): [
-        ("wrong passwords by device and place", ":{device if is_known else get_ip(request)}", "")
-    ],
-    ("config/lib/admin.py", "tests/chat/test_admin.py -k acts_on_staff"): [
-        (
-            "staff as subjects of superusers alone",
-            "return bool(staff.is_superuser) or not users",
-            "return True or not users",
-        )
-    ],
-    ("config/lib/rest/views.py", "tests/matrix/test_doors.py -k tokens_of_their_areas"): [
-        ("areas of tokens", "if not token.opens(areas):", "if False:")
-    ],
-    # Prompt injection
-    ("chat/tools/gate.py", "tests/chat/tools/test_gate_cases.py"): [
-        (
-            "gate of writes under untrusted text",
-            "return None if is_exact and not is_backed else origin_of(context, quote)",
-            "return origin_of(context, quote)",
-        )
-    ],
-    ("chat/turns/turn.py", "tests/chat/turns/test_taint.py"): [
-        (
-            "taint of tools that read untrusted text",
-            """            self.window.note(tool.label, is_untrusted=tool.brings_untrusted(task.result()))
-""",
-            "",
-        )
-    ],
-    ("memory/wording.py", "tests/memory/test_wording.py"): [
-        ("secrets are never remembered", '    r"\\b(?:AKIA|ASIA)[A-Z0-9]{16}\\b",\n', "")
-    ],
-    # The web
-    ("config/settings.py", "tests/config/lib/edge/test_responses.py"): [
-        ("strict script-src", '"script-src": ["\'self\'"]', '"script-src": ["*"]'),
-        ("frame-ancestors", '"frame-ancestors": ["\'none\'"]', '"frame-ancestors": ["*"]'),
-        ("CSP middleware", '    "csp.middleware.CSPMiddleware",\n', ""),
-        ("X-Frame-Options", '    "django.middleware.clickjacking.XFrameOptionsMiddleware",\n', ""),
-        ("pages of signed-in users stay out of caches", '    "config.lib.edge.responses.NoStoreMiddleware",\n', ""),
-        ("referrer policy", "SECURE_REFERRER_POLICY =", "SECURE_REFERRER_POLICY = None and"),
-        (
-            "opener policy",
-            "SECURE_REFERRER_POLICY =",
-            "SECURE_CROSS_ORIGIN_OPENER_POLICY = None\nSECURE_REFERRER_POLICY =",
-        ),
-    ],
-    ("config/settings.py", "tests/config/test_environment.py"): [
-        (
-            "secure cookies",
-            "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS",
-            "SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = False",
-        ),
-        ("HSTS", "SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0", "SECURE_HSTS_SECONDS = 0"),
-        ("redirect to https", "SECURE_SSL_REDIRECT = IS_TLS", "SECURE_SSL_REDIRECT = False"),
-        ("sign-up that names no account", '"mandatory" if HAS_MAIL else "optional"', '"optional"'),
-        ("Argon2", '    "django.contrib.auth.hashers.Argon2PasswordHasher",\n', ""),
-        ("secret key of a public site", "    if not IS_LOCAL:\n        raise", "    if False:\n        raise"),
-    ],
-    ("config/settings.py", "tests/matrix/test_routes.py -k strangers"): [
-        ("default deny", '    "config.lib.web.SignInMiddleware",\n', "")
-    ],
-    ("chat/web/markdown.py", "tests/chat/web/test_markdown.py"): [
-        ("raw HTML off in Markdown", '"html": False', '"html": True'),
-        (
-            "sanitiser of Markdown",
-            "return _sanitise_html(_MARKDOWN.render(text))",
-            "return mark_safe(_MARKDOWN.render(text))",
-        ),
-        ("scheme-relative links", 'not url.strip().startswith(("//", "\\\\", "/\\\\")) and ', ""),
-        ("images in Markdown", '.disable("image")', ""),
-    ],
-    ("config/lib/web.py", "tests/config/lib/edge/test_responses.py"): [
-        ("paths only in next", 'is_path = target.startswith("/") and', "is_path =")
-    ],
-    ("config/lib/edge/bodies.py", "tests/config/lib/edge/test_bodies.py"): [
-        ("size of a body", "if announced.isdigit() and int(announced) > limit:", "if False:")
-    ],
-    ("config/lib/edge/requests.py", "tests/config/lib/edge/test_requests.py"): [
-        ("trusted proxies", "entry = entries[-proxies]", "entry = entries[0]")
-    ],
-    ("config/lib/rest/views.py", "tests/config/lib/rest"): [
-        ("unknown fields of the API", "raise serializers.ValidationError({name:", "({name:")
-    ],
-    ("config/lib/rest/parsing.py", "tests/config/lib/rest"): [
-        ("depth of JSON", "MAX_DEPTH: Final = 20", "MAX_DEPTH: Final = 10**9")
-    ],
-    # Text
-    ("config/lib/text.py", "tests/config/lib/test_text.py"): [
-        ("formulas in CSV", 'return f"\'{line}" if line.startswith(("=", "+", "-", "@")) else line', "return line"),
-        ("headings and fences in lines of prompts", '_HEADINGS.sub("", one_line(text))', "one_line(text)"),
-        ("invisible characters in lines", " or unicodedata.category(c) not in _UNSAFE_CATEGORIES)", " or True)"),
-        ("controls in messages", "c in _KEPT_IN_MESSAGES or not _is_broken(c)", "True"),
-    ],
-    # Sockets
-    ("chat/web/consumers.py", "tests/chat/web/test_consumers.py"): [
-        ("origin of sockets", 'if not is_same_origin(dict(self.scope["headers"])):', "if False:"),
-        (
-            "sockets of signed-out users",
-            """        if user is None:
-            await self.close(SIGNED_OUT)
-            return
-""",
-            "        assert user is not None\n",
-        ),
-        ("size of a frame", " or len(text_data) > MAX_FRAME", ""),
-        ("sockets of a user", "while len(mine) > settings.SOCKETS_PER_USER:", "while False:"),
-    ],
-    ("config/settings.py", "tests/chat/web/test_consumers.py"): [
-        ("sockets close with their session", '    "chat.web.middleware.SocketRecheckMiddleware",\n', "")
-    ],
-    # Secrets and operations
-    ("config/lib/edge/second_factor.py", "tests/config/lib/edge/test_second_factor.py"): [
-        ("second factors encrypted", 'return get_cipher("second factor").encrypt(', "return text or ("),
-        (
-            "hostile passkeys",
-            "except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):",
-            "except ZeroDivisionError:",
-        ),
-    ],
-    ("chat/web/views/metrics.py", "tests/chat/web/test_metrics.py"): [
-        (
-            "token of the metrics",
-            'if scheme != "Bearer" or not constant_time_compare(token, settings.METRICS_TOKEN):',
-            "if False:",
-        )
-    ],
-    ("config/lib/observe/logs.py", "tests/config/lib/observe"): [
-        (
-            "exceptions without their text in JSON logs",
-            "lines.append(type(link).__qualname__)",
-            "lines.append(repr(link))",
-        )
-    ],
-    ("config/lib/observe/reports.py", "tests/config/lib/observe"): [
-        ("error reports without values", 'link["value"] = ""', "pass")
-    ],
-    # Accounts
-    ("config/settings.py", "tests/trading/account/test_accounts.py -k locks_out"): [
-        (
-            "lock-out of sign-in",
-            'LOGIN_URL = "account_login"\n',
-            'LOGIN_URL = "account_login"\nACCOUNT_RATE_LIMITS = False\n',
-        )
-    ],
-    ("config/settings.py", "tests/matrix/test_routes.py -k need_their_token"): [
-        ("token of a form", '    "django.middleware.csrf.CsrfViewMiddleware",\n', "")
-    ],
-    # Limits
-    ("config/lib/rest/views.py", "tests/config/lib/rest/test_views.py"): [
-        ("sign-in of the API", "(IsAuthenticated, ScopeAllows)", "(ScopeAllows,)"),
-        ("requests a minute", "return store.incr(key) <= limit", "return True"),
-    ],
-    ("chat/turns/start.py", "tests/chat/conversations/test_services.py"): [
-        ("messages a minute", "if standing.recent >= settings.MESSAGES_PER_MINUTE:", "if False:"),
-        ("running turns of a user", "if standing.running >= settings.TURNS_PER_USER:", "if False:"),
-    ],
-    ("chat/turns/start.py", "tests/chat/conversations/test_usage.py"): [
-        ("tokens a day", "if standing.spent + tokens > budget:", "if False:")
-    ],
-    ("chat/turns/accept.py", "tests/chat/conversations/test_services.py"): [
-        ("length of a message", "if size > MAX_MESSAGE_BYTES:", "if False:")
-    ],
-    # Fences
-    ("chat/conversations/lifecycle.py", "tests/chat/endings tests/chat/conversations"): [
-        ("token of a closing", "pk=claim.conversation_id, closing_token=claim.token", "pk=claim.conversation_id")
-    ],
-    ("config/lib/operations/backups.py", "tests/config/lib/operations/test_backups.py -k damaged"): [
-        ("checksums of a backup", "if summed.hexdigest() != digest:", "if False:")
-    ],
-}
 CONTROLS = tuple(
     Control(name, path, piece, without, tests, "postgres" if tests in ON_POSTGRES else "sqlite")
     for (path, tests), pieces in PIECES.items()
     for name, piece, without in pieces
 )
+
+
+LIMITS = {place: f"limit {place.limit} in {place.path}" for place in sorted(find_places())}
 
 
 @contextmanager
@@ -321,21 +84,43 @@ def is_noticed(control: Control, checkout: Path) -> bool:
     return done.returncode == 1  # 0: all pass; others: the tests did not run
 
 
+def try_limits(words: str) -> dict[str, bool]:
+    """Lift the limits whose names have these words; return whether a test failed for each."""
+    chosen = {place for place, name in LIMITS.items() if words in name.lower()}
+    tests = sorted({test for place in chosen for test in find_marked().get(place.limit, ())})
+    if not tests:
+        return {}
+    options = ["--reuse-db", "-p", "tests.faults.lifting", "-m", "limit", "-n0", "-q", "--tb=no"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=ROOT,
+        env={**os.environ, "KEEL_TEST_ENGINE": "sqlite"},
+        capture_output=True,
+        text=True,
+    )
+    noticed = set(re.findall(r"^noticed +(limit .*)$", done.stdout, re.MULTILINE))
+    return {LIMITS[place]: LIMITS[place] in noticed for place in sorted(chosen)}
+
+
 def main() -> int:
     """Try each control whose name has the words of the command line."""
     words = " ".join(sys.argv[1:]).lower()
     chosen = [control for control in CONTROLS if words in control.name.lower()]
-    missed = []
+    results: dict[str, bool] = {}
     with _copied_checkout() as checkout:
         for control in chosen:
             began = time.monotonic()
-            noticed = is_noticed(control, checkout)
-            missed += [] if noticed else [control.name]
-            print(
-                f"{'noticed' if noticed else 'MISSED':8} {control.name} ({time.monotonic() - began:.0f} s)", flush=True
-            )
-    print(f"{len(chosen) - len(missed)} of {len(chosen)} removals are noticed.")
-    return 1 if missed else 0
+            results[control.name] = is_noticed(control, checkout)
+            _tell(results[control.name], f"{control.name} ({time.monotonic() - began:.0f} s)")
+    for name, noticed in try_limits(words).items():
+        results[name] = noticed
+        _tell(noticed, name)
+    print(f"{sum(results.values())} of {len(results)} removals are noticed.")
+    return 0 if all(results.values()) else 1
+
+
+def _tell(noticed: bool, name: str) -> None:
+    print(f"{'noticed' if noticed else 'MISSED':8} {name}", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.limits import Place, find_places
+from tests.limits import Place, find_places, rewrite
 from tests.source import ROOT
 
 FACTOR: Final = 1000
@@ -27,18 +27,6 @@ _noticed: defaultdict[Place, bool] = defaultdict(bool)
 def _ask(limit: str, path: str, value: Any) -> Any:
     """Return a limit's value: what the code has, or far more while it is lifted."""
     return value * FACTOR if Place(limit, path) in _lifted else value
-
-
-def rewrite(path: str) -> str:
-    """Return a file's text that asks for each limit where it refuses."""
-    lines = (ROOT / path).read_text().splitlines(keepends=True)
-    nodes = [(node, place) for place, nodes in find_places().items() if place.path == path for node in nodes]
-    for node, place in sorted(nodes, key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True):
-        line = lines[node.lineno - 1].encode()
-        said = line[node.col_offset : node.end_col_offset].decode()
-        asked = f"_ask_limit({place.limit!r}, {place.path!r}, {said})"
-        lines[node.lineno - 1] = f"{line[: node.col_offset].decode()}{asked}{line[node.end_col_offset :].decode()}"
-    return "".join(lines)
 
 
 class _Loader(SourceFileLoader):

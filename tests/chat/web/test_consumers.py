@@ -16,6 +16,7 @@ from chat.turns import live
 from chat.turns.replies import finish_reply, save_progress
 from chat.web import consumers, rooms
 from chat.web.rendering import view_messages
+from config.lib.web import find_user
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import connection, hang_up, open_tab, signed_in, visible
 from tests.chat.talk import until
@@ -406,6 +407,22 @@ async def test_socket_of_a_signed_out_browser_or_a_switched_off_account_closes_w
 )
 async def test_foreign_page_is_refused_at_the_handshake(ann, talk, origin):
     communicator = connection(ann, talk.conversation_id, origin=origin)
+
+    connected, _ = await communicator.connect(5)
+
+    await hang_up(communicator)
+    assert not connected
+
+
+def test_switched_off_user_opens_no_socket_at_the_handshake_whoever_read_the_session(trader):
+    trader.is_active = False
+
+    assert find_user({"user": trader}) is None
+
+
+async def test_page_without_tls_is_refused_at_the_handshake_of_a_site_with_it(ann, talk, settings):
+    settings.SESSION_COOKIE_SECURE = True
+    communicator = connection(ann, talk.conversation_id, origin="http://testserver")
 
     connected, _ = await communicator.connect(5)
 
