@@ -129,6 +129,8 @@ class Trip:
             return
         removed = take_share(self.cost_usd, -quantity, self.quantity)
         self.gross_usd -= value + removed
+        if fill.is_reducing is False:
+            self.agrees = False  # a position on each side, held at once, is more than one trip can say
         if fill.has_profit and fill.start_quantity is None:
             self._compare(fill.pnl_usd or ZERO, -value - removed, abs(value))
         self.cost_usd -= removed

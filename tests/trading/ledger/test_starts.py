@@ -130,6 +130,14 @@ def test_opening_that_is_reduced_before_the_first_add_is_worked_out(seed):
         assert found.quantity == true.quantity
 
 
+def test_trade_against_which_another_was_opened_is_never_exact():
+    fills = [execution(2, 100, 0, is_reducing=False), execution(-2, 110, 1, is_reducing=False)]
+
+    [trip] = fold(fills, starts=Starts({"BTC"}))
+
+    assert (trip.gross_usd, trip.reconciled) == (20, ReconcileState.UNCONFIRMED)
+
+
 # --- One ledger by any path ---
 
 
