@@ -224,7 +224,7 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [PAGES_DIR / "templates"],
         "OPTIONS": {
-            "builtins": ["config.lib.lists"],
+            "builtins": ["config.lib.lists", "config.lib.moments"],
             "loaders": [("django.template.loaders.cached.Loader", _LOADERS)],
             "context_processors": [
                 "django.template.context_processors.request",

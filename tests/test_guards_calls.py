@@ -17,6 +17,7 @@ CLOCKS = {
     "chat.turns.saving.read_clock": "a turn is the interface of its own background work",
     "config.lib.work.commands.RunCommand.run_due": "what its commands share",
     "config.lib.work.embedded._serve_lane": "a worker is the interface of what is deferred",
+    "config.lib.moments.when": "a filter of templates, as their tag `now`",
     "config.lib.edge.accounts._read_clock": "allauth calls the adapters from its pages, without a clock",
     "config.lib.edge.invitations.open_invitation": "a page",
     "config.lib.rest.operations.act": "the operations of the apps that take no body",

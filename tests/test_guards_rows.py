@@ -23,7 +23,7 @@ RAW_SQL = {
     "chat.conversations.standing.get_standing": "one round trip before the first token",
     "chat.conversations.history.read_history": "before the first token, too",
     "chat.conversations.lifecycle.lock_conversation": "before the first token, too",
-    "config.lib.locks.lock_owner": "before the first token, too; the owner's own row",
+    "config.lib.postgresql.locks.lock_owner": "before the first token, too; the owner's own row",
     "chat.conversations.usage._reserve": "before the first token, too",
     "memory.recall.search._rank_all": "before the first token, too",
     "chat.jobs.refresh_statistics": "lets SQLite count its tables; reads no rows",

@@ -10,7 +10,7 @@ from tests.source import PROJECT, ROOT, code
 # more first looks for what to remove; to raise a budget is one line here, with its reason behind it.
 BUDGETS: Final = {
     "config": 790,  # files that their owner alone reads, opened in one place
-    "config/lib": 2610,  # proofs that a door passes on; queries compiled once; a meter of tokens
+    "config/lib": 2670,  # proofs that a door passes on; queries compiled once; a meter of tokens; instants in templates
     "config/lib/words": 1850,
     "config/lib/llm": 2100,
     "config/lib/work": 990,  # retention, mails that wait, the tokens of the site

@@ -29,8 +29,8 @@ from chat.turns import live
 from chat.turns.accept import accept_message
 from chat.turns.start import Exchange
 from config.lib.errors import StateConflict
-from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
+from config.lib.postgresql.locks import lock_owner
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
 
 MAX_MESSAGES: Final = 2_000  # that a client may send along; only one is read

@@ -11,8 +11,8 @@ from django.db.models import Prefetch
 from chat.models import Bookmark, DayNote, Message, MessageStatus, Role
 from chat.parts import Json
 from config.lib.errors import DomainError, NotFound, StateConflict
-from config.lib.locks import lock_owner
 from config.lib.owned import OwnedQuerySet
+from config.lib.postgresql.locks import lock_owner
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20

@@ -16,8 +16,8 @@ from chat.conversations.queries import ConversationNotFound, get_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.parts import Json
 from config.lib.errors import StateConflict
-from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
+from config.lib.postgresql.locks import lock_owner
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key
 from config.lib.work.leases import LEASE

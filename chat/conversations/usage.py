@@ -1,8 +1,8 @@
 """The daily token budget: reserve and settle (seed 003).
 
 Call each function inside `owned_tx(user)`. Days are UTC days. Whoever reserves holds the owner's lock
-(`config.lib.locks`), so that no two turns spend the same tokens. The row of the day is locked last, after the user and
-the conversation, or two turns of a user wait for each other.
+(`config.lib.postgresql.locks`), so that no two turns spend the same tokens. The row of the day is locked last, after
+the user and the conversation, or two turns of a user wait for each other.
 """
 
 from collections.abc import Mapping

@@ -13,8 +13,8 @@ from django.db.models import Case, F, Q, Value, When
 from django.utils.crypto import salted_hmac
 
 from config.lib.errors import NotFound, StateConflict
-from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
+from config.lib.postgresql.locks import lock_owner
 from config.lib.text import normal_form
 from memory.claims.claims import read_claims
 from memory.claims.subjects import read_subject

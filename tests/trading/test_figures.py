@@ -1,17 +1,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from trading.templatetags.figures import (
-    gain_or_loss,
-    last_day,
-    lasting,
-    model_cost,
-    pct,
-    ratio,
-    signed_usd,
-    usd,
-    whole_usd,
-)
+from trading.templatetags.figures import last_day, lasting, model_cost, pct, pnl, ratio, signed_usd, usd, whole_usd
 
 MIDNIGHT = datetime(2026, 5, 3, tzinfo=UTC)
 
@@ -34,8 +24,12 @@ def test_amounts_are_shown_rounded_and_unknown_ones_as_a_dash():
     assert {show(None) for show in (usd, signed_usd, whole_usd, pct, ratio)} == {"–"}
     assert signed_usd(0.1 + 0.2) == "+$0.30"
 
-    ways = {Decimal("0.01"): "gain", -1.5: "loss", Decimal("0.004"): "", Decimal(0): "", None: ""}
-    assert {amount: gain_or_loss(amount) for amount in ways} == ways
+    arrow = '<span class="pnl__arrow" aria-hidden="true">{}</span>'
+    ways = {Decimal("0.01"): ("gain", arrow.format("▲") + "+$0.01"), -1.5: ("loss", arrow.format("▼") + "-$1.50")}
+    ways |= {Decimal("0.004"): ("", "$0.00"), None: ("", "–")}
+    assert {amount: pnl(amount) for amount in ways} == {
+        amount: f'<span class="pnl {way}">{text}</span>' for amount, (way, text) in ways.items()
+    }
 
     texts = {None: "price not known", Decimal(0): "$0.00", Decimal("0.0099"): "under $0.01"}
     texts |= {Decimal("0.01"): "$0.01", Decimal("1234.5"): "$1,234.50"}

@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from config.lib.errors import DomainError, NotFound
-from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
+from config.lib.postgresql.locks import lock_owner
 from config.lib.proofs import Proof, require_factor, require_sign_in
 from config.lib.text import one_line
 from trading.models import ApiToken, TokenArea, TokenScope

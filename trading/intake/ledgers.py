@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from config.lib.locks import lock_owner
+from config.lib.postgresql.locks import lock_owner
 from config.lib.words.quantities import join_words
 from trading.intake.formats import FORMATS, FUTURES, FillMapping
 from trading.intake.reading import FileReading

@@ -10,8 +10,8 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from config.lib.errors import DomainError, NotFound
-from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx, owner_id
+from config.lib.postgresql.locks import lock_owner
 from config.lib.proofs import Proof, require_sign_in
 from config.lib.work.defer import defer
 from config.lib.work.jobs import Key

@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from config.lib import figures
 from config.lib.charts.svg import draw_sparkline
@@ -41,9 +43,12 @@ model_cost = register.filter("model_cost", figures.format_model_cost)
 
 
 @register.filter
-def gain_or_loss(amount: Decimal | float | None) -> str:
-    """Return `gain` or `loss` to the cent; empty otherwise."""
-    return {"+": "gain", "-": "loss"}.get(signed_usd(amount)[0], "")
+def pnl(amount: Decimal | float | None) -> SafeString:
+    """Return money won or lost, with sign and arrow; neither without a cent of it."""
+    text = signed_usd(amount)
+    way, arrow = {"+": ("gain", "▲"), "-": ("loss", "▼")}.get(text[0], ("", ""))
+    marked = format_html('<span class="pnl__arrow" aria-hidden="true">{}</span>', arrow) if arrow else ""
+    return format_html('<span class="pnl {}">{}{}</span>', way, marked, text)
 
 
 @register.filter
