@@ -113,7 +113,9 @@ def _count_rows(owner: int, now: datetime, failed_since: datetime) -> QuerySet[A
     for name, (found, column, order) in rows.items():
         columns[name] = Subquery(found.order_by().values("user").annotate(number=Count("pk")).values("number"))
         columns[f"{name}_id"] = Subquery(found.order_by(order).values(column)[:1])
-    return get_user_model()._default_manager.filter(pk=owner).annotate(**columns).values(*columns)
+    users: Any = get_user_model()._default_manager.filter(pk=owner)
+    found: QuerySet[Any, dict[str, Any]] = users.annotate(**columns).values(*columns)
+    return found
 
 
 # What waits: its name in `_count_rows`, the words, the page of one row, the page of several, whether it is grave.

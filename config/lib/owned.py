@@ -137,7 +137,7 @@ class OwnedBy(Func):
 
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
-    ) -> tuple[str, tuple[str | int | AnyOwner, ...]]:
+    ) -> tuple[str, tuple[Any, ...]]:
         """Compile the comparison; the system's scope filters nothing."""
         owner = current_owner()
         if isinstance(owner, System):

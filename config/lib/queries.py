@@ -44,7 +44,7 @@ class _Place(Expression):
         super().__init__()
         self.path = path
 
-    def as_sql(self, *_: object) -> tuple[str, tuple["_Place"]]:
+    def as_sql(self, compiler: Any, connection: Any, *args: object, **context: object) -> tuple[str, tuple[Any, ...]]:
         return "%s", (self,)
 
     def find_in(self, args: Sequence[Any]) -> Any:
