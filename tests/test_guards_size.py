@@ -41,7 +41,7 @@ BUDGETS: Final = {
     "memory/api": 450,
     "trading": 400,
     "trading/ledger": 2200,  # proofs of the start of a history
-    "trading/record": 2500,  # decisions that can be replayed; the values of a trade, from web and asking
+    "trading/record": 2550,  # decisions that can be replayed; the values of a trade; balances of own accounts
     "trading/market": 1900,
     "trading/intake": 2750,  # whole trades that prove themselves, legs, columns that stop; formats left for data
     "trading/account": 200,
@@ -52,7 +52,7 @@ BUDGETS: Final = {
     "trading/agent": 1400,
     "trading/runs": 1320,  # blocks of replayed ticks, 4 times as fast
     "trading/reviews": 950,
-    "trading/web": 3230,  # sign-up by invitation
+    "trading/web": 3300,  # sign-up by invitation; columns left out by a tick, balances
     "trading/api": 1700,
     "trading/admin": 520,  # invitations
     "trading/management": 970,  # invitations

@@ -156,7 +156,8 @@ def _read_account(
     deployment: Deployment, positions: Sequence[OpenPosition], instants: int, now: datetime
 ) -> AccountNow:
     columns = vars(deployment)
-    equity = [columns[f"equity_{place}"] for place in range(instants)]
+    # Balances of an own account are entered by hand: what was paid in between two is no profit.
+    equity = [None if deployment.label else columns[f"equity_{place}"] for place in range(instants)]
     first = next((value for value in equity if value is not None), None)
     # Before its first point, an account is worth what it started with: a new one shall not read as a gain.
     before = deployment.starting_equity_usd if deployment.starting_equity_usd is not None else first

@@ -219,6 +219,8 @@ def list_open_positions(
 
 def read_curve(deployment: models.Deployment) -> list[EquityAt]:
     """Return the points of a curve that its figures and its picture need, read as text and floats for speed."""
+    if deployment.label:
+        return []  # balances by hand: what was paid in between two is no profit
     columns = Cast("at", CharField()), Cast("equity_usd", FloatField())
     rows = models.EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list(*columns)
     return thin_curve(list(rows), float(deployment.starting_equity_usd or 0))

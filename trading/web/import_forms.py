@@ -131,6 +131,20 @@ class PositionForm(forms.Form):
             raise forms.ValidationError(f"{error}.") from error
 
 
+class BalanceForm(forms.Form):
+    """What an account was worth at a date."""
+
+    account = forms.ChoiceField(label="Account")
+    at = forms.DateTimeField(label="At", help_text="In your time zone: 2025-03-31 14:00.")
+    equity_usd = forms.DecimalField(
+        label="Worth in dollars", max_digits=30, decimal_places=12, min_value=QUANTITY_GRAIN
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, ledgers: Iterable[Deployment]) -> None:
+        super().__init__(data, auto_id="balance-%s")
+        self.fields["account"].choices = [(str(ledger.pk), ledger.label) for ledger in ledgers]  # type: ignore[attr-defined]
+
+
 class _Unshown:
     """A widget that shows nothing of what was typed: a page that refuses a key must not hold it."""
 

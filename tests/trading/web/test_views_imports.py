@@ -8,9 +8,12 @@ from django.urls import reverse
 from tests.factories.trading import TraderFactory
 from tests.trading.intake.bad_files import BAD_FILES
 from tests.trading.intake.samples import SAMPLES
-from trading.models import Deployment, Fill, ImportBatch, PositionCheck, Skill, Trade, TradeFile
+from trading.models import Deployment, EquityPoint, Fill, ImportBatch, PositionCheck, Skill, Trade, TradeFile
 from trading.record.backtests import start_backtest
+from trading.record.deployment_queries import read_curve
 from trading.record.deployments import SkillIsRecord
+from trading.record.trade_queries import get_latest_equity
+from trading.rules.trips import TripTable
 
 pytestmark = pytest.mark.django_db
 IMPORTS = "/trades/import/"
@@ -117,6 +120,25 @@ def test_opening_position_is_entered_corrected_and_removed(client):
     assert "Removed. The trades were built" in removed.content.decode()
     assert list(plain.all()) == before
     assert not PositionCheck.objects.exists()
+
+
+def test_a_balance_gives_an_own_account_its_equity_and_no_curve(client):
+    import_sample(client, SAMPLES["binance futures"].content)
+    ledger, place = Deployment.objects.get(), reverse("trading:change_openings")
+    given = {"act": "balance", "account": str(ledger.pk), "at": "2024-12-31 23:00", "equity_usd": "50000"}
+
+    assert "50,000" in client.post(place, given, follow=True).content.decode()
+    client.post(place, given | {"equity_usd": "40000"})
+
+    table = TripTable(Trade.objects.all(), ())
+    assert table.find_equity(ledger.pk, Trade.objects.get().entry_at) == 40_000
+    assert (read_curve(ledger), get_latest_equity(ledger)) == ([], 40_000)
+    for refused in ({"at": "2999-01-01"}, {"equity_usd": "0"}, {"account": "7"}):
+        assert client.post(place, given | refused).status_code == 422
+    [balance] = EquityPoint.objects.all()
+    client.post(place, {"act": "balance", "remove": balance.pk})
+    assert client.post(place, {"act": "balance", "remove": balance.pk}).status_code == 404
+    assert not EquityPoint.objects.exists()
 
 
 def test_opening_position_that_cannot_be_is_refused_with_the_reason(client):

@@ -31,7 +31,8 @@ from trading.ledger.arrivals import add_entries, list_openings, list_starts_in_d
 from trading.ledger.entries import Entries, EntriesRefused
 from trading.ledger.positions import Check
 from trading.models import EntrySource, ImportBatch, TradeFile
-from trading.web.import_forms import AccountForm, MappingForm, PositionForm, TradeFileForm
+from trading.record.balances import BalanceRefused, enter_balance, list_balances, remove_balance
+from trading.web.import_forms import AccountForm, BalanceForm, MappingForm, PositionForm, TradeFileForm
 
 REFUSED = 422
 BATCHES_SHOWN = 20
@@ -90,7 +91,9 @@ def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
 
 @owned_act
 def change_openings(request: AuthedRequest) -> HttpResponse:
-    """Enter, correct or remove a position from before the first fill."""
+    """Enter, correct or remove a position from before the first fill, or a balance."""
+    if request.POST.get("act") == "balance":
+        return _change_balances(request)
     if opening_id := request.POST.get("remove"):
         with owned_tx(request.user):
             remove_opening(int(opening_id) if opening_id.isdecimal() else 0, now=timezone.now())
@@ -109,6 +112,27 @@ def change_openings(request: AuthedRequest) -> HttpResponse:
             messages.success(request, "Saved. The trades were built again from this position on.")
             return redirect(f"{reverse('trading:imports')}#openings")
     return _render_imports(request, opening_form=form, status=REFUSED)
+
+
+def _change_balances(request: AuthedRequest) -> HttpResponse:
+    place = f"{reverse('trading:imports')}#balances"
+    if balance_id := request.POST.get("remove"):
+        with owned_tx(request.user):
+            remove_balance(int(balance_id) if balance_id.isdecimal() else 0)
+        messages.success(request, "Removed.")
+        return redirect(place)
+    form = BalanceForm(request.POST, ledgers=list_ledgers())
+    if form.is_valid():
+        ledger_id, now = UUID(form.cleaned_data.pop("account")), timezone.now()
+        try:
+            with owned_tx(request.user):
+                enter_balance(deployment_id=ledger_id, **form.cleaned_data, now=now)
+        except BalanceRefused as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Saved. Rules in percent of equity are judged by it from then on.")
+            return redirect(place)
+    return _render_imports(request, balance_form=form, status=REFUSED)
 
 
 @owned_act
@@ -180,6 +204,7 @@ def _render_imports(
     file_form: TradeFileForm | None = None,
     account_form: AccountForm | None = None,
     opening_form: PositionForm | None = None,
+    balance_form: BalanceForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     ledgers = {ledger.pk: ledger for ledger in list_ledgers()}
@@ -195,6 +220,8 @@ def _render_imports(
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
         "openings": list_openings(ledgers),
         "starts": [(start, ledgers[start.deployment_id]) for start in list_starts_in_doubt(ledgers)],
+        "balances": list_balances(),
+        "balance_form": balance_form or BalanceForm(ledgers=ledgers.values()),
         "opening_form": opening_form or PositionForm(ledgers=ledgers.values()),
     }
     return TemplateResponse(request, "trading/imports.html", context, status=status)
