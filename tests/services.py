@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -329,6 +330,22 @@ def _outside_postgres(url: str) -> str:
         return _as_application(url)
     except psycopg.Error as error:
         raise ServiceMissing(f"TEST_DATABASE_URL cannot be used: {str(error).splitlines()[0]}") from error
+
+
+@contextlib.contextmanager
+def new_database() -> Iterator[str]:
+    """Yield the address of an empty database in PostgreSQL, which is dropped at the end.
+
+    Raises:
+        ServiceMissing: PostgreSQL cannot be had here.
+    """
+    url, name = postgres_url(), f"keel_{secrets.token_hex(4)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        try:
+            yield urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+        finally:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def redis_url() -> str:

@@ -3,22 +3,20 @@
 import json
 import os
 import re
-import secrets
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import requests
 from websockets.sync.client import connect
 
-from tests.services import postgres_url, redis_url
+from tests.services import new_database, redis_url
 
 ROOT = Path(__file__).parent.parent.parent
 USER, PASSWORD = "ann@example.com", "a long and quiet night"
@@ -133,15 +131,5 @@ def _run_server(
         process.communicate()
 
 
-@contextmanager
-def _make_database(engine: str, folder: str) -> Iterator[str]:
-    if engine == "sqlite":
-        yield f"sqlite:///{folder}/db.sqlite3"
-        return
-    name = f"keel_faults_{secrets.token_hex(4)}"
-    with psycopg.connect(postgres_url(), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        try:
-            yield re.sub(r"/[^/?]*(\?|$)", rf"/{name}\1", postgres_url(), count=0)
-        finally:
-            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+def _make_database(engine: str, folder: str) -> AbstractContextManager[str]:
+    return nullcontext(f"sqlite:///{folder}/db.sqlite3") if engine == "sqlite" else new_database()
