@@ -78,13 +78,13 @@ check-js:
 	if [ -x node_modules/.bin/tsc ]; then npx --no-install tsc --project tsconfig.json; \
 	else echo "Skipped: TypeScript is not installed (npm ci), so the types of the scripts are not checked"; fi
 
-bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
+bench: $(VENV)/.dev ## run the benchmarks; fail where a goal is missed (ARGS=--tiny: where one does not run)
 	@$(RUN) -m benchmarks $(ARGS)
 
 pictures: $(VENV)/.dev chromium ## photograph a demo for the landing page and the README, and draw the icons
 	@$(RUN) -m benchmarks.pictures $(ARGS)
 
-fix: $(VENV)/.dev ## format Python and templates, fix what ruff can fix, renew the snapshots of tests
+fix: $(VENV)/.dev ## format Python and templates, fix what ruff can fix, renew the files that are written from code
 	@$(RUN) -m tests.snapshots ; $(RUN) -m ruff check --fix . ; $(RUN) -m ruff format . ; $(BIN)/djhtml --tabwidth 2 templates
 
 run: $(VENV)/.base ## migrate and serve the existing data

@@ -1,8 +1,8 @@
-"""Migrations of a table of five million rows, while a reader holds it and a writer writes: who waits, how long?
+"""Migrations of a table of five million rows, while a reader holds it and a writer writes: how long does the writer
+wait?
 
-PostgreSQL from the wheels. A reader keeps its transaction open for a while, as a backup does; a writer inserts a row
-each 20 ms. Printed: the time of the migration and the longest wait of the writer, for an index that is built beside
-writers, for Django's own, and for a column, whose lock is tried again. ROWS sets the size.
+A reader keeps its transaction open for a while, as a backup does; a writer inserts a row each 20 ms. The migrations
+are an index that is built beside writers, Django's own, and a column, whose lock is tried again. ROWS sets the size.
 """
 
 import os
@@ -12,19 +12,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
-ROWS = int(os.environ.get("ROWS", "5000000"))
-READER_SECONDS = 15.0
-GOAL_SECONDS = 2.5  # of a writer's wait: the limit of a lock and something
+from django.db import connection, connections, models
+from django.db.migrations.operations import AddIndex, CreateModel
+from django.db.migrations.state import ProjectState
+
+from benchmarks import site  # noqa: F401 - sets Django up
+from benchmarks.report import Report, benchmark, size
+from config.lib.postgresql.migrating import AddIndexBesideWriters, lift_limits, retry_locked
+
+ROWS = int(os.environ.get("ROWS", size(5_000_000, 20_000)))
+READER_SECONDS = size(15.0, 1.0)
 
 
-def set_up() -> None:
-    """Start PostgreSQL and make the table."""
-    from tests.services import postgres_url  # noqa: PLC0415
-
-    os.environ |= {"DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": postgres_url(), "READ_DOT_ENV": "false"}
-    import django  # noqa: PLC0415
-
-    django.setup()
+def make_table() -> None:
     run("CREATE TABLE depot_crate (id bigserial PRIMARY KEY, size integer NOT NULL, note text NOT NULL)")
     run("SET statement_timeout = 0")
     columns = "random() * 1000000, repeat('x', 60)"
@@ -33,17 +33,13 @@ def set_up() -> None:
 
 def run(statement: str) -> None:
     """Run a statement on the connection that migrates."""
-    from django.db import connection  # noqa: PLC0415
-
     with connection.cursor() as cursor:
         cursor.execute(statement)
 
 
 @contextmanager
-def site() -> Iterator[list[float]]:
+def busy_site() -> Iterator[list[float]]:
     """Read and write beside the block; yield the writer's waits in seconds."""
-    from django.db import connections  # noqa: PLC0415
-
     waits: list[float] = []
     is_over, has_read = threading.Event(), threading.Event()
 
@@ -78,12 +74,8 @@ def site() -> Iterator[list[float]]:
 
 def measure(name: str, act: Callable[[], None]) -> float:
     """Run a migration beside the site; print its time and return the writer's longest wait."""
-    from django.db import connection  # noqa: PLC0415
-
-    from config.lib.postgresql.migrating import lift_limits, retry_locked  # noqa: PLC0415
-
     tries: list[str] = []
-    with site() as waits:
+    with busy_site() as waits:
         began = time.perf_counter()
         with lift_limits(connection):
             retry_locked(act, connection, tries.append)
@@ -94,15 +86,9 @@ def measure(name: str, act: Callable[[], None]) -> float:
     return max(waits)
 
 
-def main() -> int:
-    """Measure the three migrations; return 1 if one of ours keeps writers waiting."""
-    set_up()
-    from django.db import connection, models  # noqa: PLC0415
-    from django.db.migrations.operations import AddIndex, CreateModel  # noqa: PLC0415
-    from django.db.migrations.state import ProjectState  # noqa: PLC0415
-
-    from config.lib.postgresql.migrating import AddIndexBesideWriters  # noqa: PLC0415
-
+@benchmark
+def main(report: Report) -> None:
+    make_table()
     state = ProjectState()
     columns = [("id", models.BigAutoField(primary_key=True)), ("size", models.IntegerField())]
     CreateModel("Crate", columns).state_forwards("depot", state)
@@ -115,7 +101,8 @@ def main() -> int:
     beside = measure("index beside writers", lambda: add_index(AddIndexBesideWriters, "beside", atomic=False))
     measure("index of Django", lambda: add_index(AddIndex, "plain", atomic=True))
     column = measure("column", lambda: run("ALTER TABLE depot_crate ADD COLUMN weight integer"))
-    return int(max(beside, column) > GOAL_SECONDS)
+    report.add("wait of a writer, index built beside it", beside)
+    report.add("wait of a writer, new column", column)
 
 
 if __name__ == "__main__":

@@ -1,148 +1,125 @@
-"""Compare a memory of 20,000 facts with one of 100: saving, turns, blocks, pages, recall, document and export.
+"""CPU with a memory of 20,000 facts beside one of 100: saving, turns, blocks, pages, recall, document and export."""
 
-It measures the CPU time of this process, in which SQLite runs too, so other programs on the machine do not count.
-"""
-
-import os
-import statistics
+import json
+import random
 import sys
-import tempfile
-import time
 from collections.abc import Callable
-from typing import Any
 from uuid import uuid4
 
-from benchmarks.bench_recall import make_facts, set_up, text, vocabulary
+from django.utils import timezone
 
-SMALL, LARGE = 100, 20_000
-ROUNDS = 15
-SECONDS = 4.0  # of CPU for one act, once it has run three times
-GOALS = {  # how much longer an act may take with the large memory
-    "save": 1.25,
-    "turn": 2.0,
-    "turn of a new chat": 2.0,
-    "recall": 5.5,
-    "page": 2.5,
-    "search on the page": 4.0,
-    "REST list": 3.0,
-    "REST delete": 3.0,
-}
-OPENINGS = (  # of facts: of each four one is about trading
-    *("" for _ in range(18)),
-    *("I keep my leverage at 3x when", "My stop is at 2% of", "I never trade on Fridays in", "I only trade ETH for"),
-    *("I risk 1% a trade on", "I stay out an hour before the Fed and"),
+from benchmarks.report import Report, benchmark, size, time_cpu
+from benchmarks.site import make_facts, sign_in, text, vocabulary
+from chat.conversations.services import start_conversation
+from chat.jobs import refresh_statistics
+from chat.models import Conversation
+from chat.tools import TOOLS
+from chat.tools.base import ToolContext
+from chat.turns.accept import accept_message
+from chat.turns.replies import finish_reply
+from config.lib.owned import owned, owned_tx
+from memory.facts.document import build_document
+from memory.facts.limits import enforce_token_limit
+from memory.facts.queries import get_block
+from memory.facts.services import remember_fact, render_coach_block
+from memory.models import UserFact
+from memory.recall.search import recall_facts
+from memory.transfer.archive import iter_archive
+from trading.models import Trader
+
+SMALL, LARGE = size(100, 20), size(20_000, 200)
+# The acts with a goal, and those that are shown only.
+HELD = (
+    *("save", "save by the coach's tool", "turn", "turn of a new chat", "REST list", "REST delete"),
+    *("recall", "page", "search on the page"),
 )
+SHOWN = ("coach's block", "advisor's block", "companion's block", "export of all", "document", "preview")
 MESSAGES = (
     *("Should I open a 10x long on ETH with {}?", "Where do I put the stop for {}?", "Is Friday evening fine for {}?"),
     *("How much should I put into {} now?", "Can you tell me about {}?", "Thanks, that helps with {}."),
 )
+REMEMBER = next(tool for tool in TOOLS["coach"] if tool.name == "remember")
 
 
-def measure(work: Callable[[], object]) -> float:
-    """Return the median CPU time in milliseconds."""
-    took = []
-    for _ in range(ROUNDS):
-        began = time.process_time()
-        work()
-        took.append((time.process_time() - began) * 1e3)
-        if len(took) >= 3 and sum(took) > SECONDS * 1e3:
-            break
-    return statistics.median(took)
+class Acts:
+    """What is measured of a user's memory, by name."""
 
-
-def list_acts(user: Any, words: list[str]) -> dict[str, Callable[[], object]]:
-    """Return what is measured, by name."""
-    import random  # noqa: PLC0415
-
-    from django.test import Client  # noqa: PLC0415
-    from django.utils import timezone  # noqa: PLC0415
-
-    from chat.conversations.services import start_conversation  # noqa: PLC0415
-    from chat.turns.accept import accept_message  # noqa: PLC0415
-    from chat.turns.replies import finish_reply  # noqa: PLC0415
-    from config.lib.owned import owned, owned_tx  # noqa: PLC0415
-    from memory.facts.document import build_document  # noqa: PLC0415
-    from memory.facts.queries import get_block  # noqa: PLC0415
-    from memory.facts.services import remember_fact, render_coach_block  # noqa: PLC0415
-    from memory.models import UserFact  # noqa: PLC0415
-    from memory.recall.search import recall_facts  # noqa: PLC0415
-    from memory.transfer.archive import iter_archive  # noqa: PLC0415
-
-    pick = random.Random(user.pk)
-    client = Client(headers={"host": "localhost"})
-    client.force_login(user)
-
-    def write(work: Callable[[], object]) -> object:
+    def __init__(self, user: Trader, words: list[str]) -> None:
+        self.user, self.words, self.pick = user, words, random.Random(user.pk)
+        self.client = sign_in(user)
         with owned_tx(user):
-            return work()
-
-    def read(work: Callable[[], object]) -> object:
-        with owned(user):
-            return work()
-
-    def turn(chat: Any = None) -> object:
-        message = pick.choice(MESSAGES).format(text(pick, words[40:], 3))
-        with owned_tx(user):
-            chat = chat or start_conversation(now=now())
-            accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text=message, now=now())
-            return finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", now=now())
-
-    now = timezone.now
-    chat = write(lambda: start_conversation(now=now()))
-    fact_ids = iter(read(lambda: list(UserFact.objects.believed().values_list("pk", flat=True)[: 3 * ROUNDS])))
-    return {
-        "save": lambda: write(lambda: remember_fact(content=text(pick, words, 12), when_unsure="ask", now=now())),
-        "turn": lambda: turn(chat),
-        "turn of a new chat": turn,
-        "REST list": lambda: client.get("/api/facts/", secure=True),
-        "REST delete": lambda: client.delete(f"/api/facts/{next(fact_ids)}/", secure=True),
-        "coach's block": lambda: write(lambda: render_coach_block(now=now())),
-        "advisor's block": lambda: read(lambda: get_block("advisor", now())),
-        "companion's block": lambda: read(lambda: get_block("companion", now())),
-        "export of all": lambda: sum(map(len, iter_archive(user.pk))),
-        "document": lambda: read(lambda: build_document(now=now())),
-        "recall": lambda: read(lambda: recall_facts(query=text(pick, words[40:], 4), now=now())),
-        "page": lambda: client.get("/profile/facts/", secure=True),
-        "search on the page": lambda: client.get("/profile/facts/?q=ba", secure=True),
-        "preview": lambda: client.get("/profile/facts/preview/?assistant=advisor", secure=True),
-    }
-
-
-def main() -> int:
-    """Measure each act with both memories and print them side by side; return 1 if a goal is missed."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {
-            "MESSAGES_PER_MINUTE": "10000",
-            "API_WRITES_PER_MINUTE": "100000",
-            "DAILY_TOKEN_BUDGET": "9000000000",
+            self.chat = start_conversation(now=timezone.now())
+            self.fact_ids = list(UserFact.objects.believed().values_list("pk", flat=True)[:45])
+        self.by_name: dict[str, Callable[[], object]] = {
+            "save": self.save,
+            "save by the coach's tool": self.save_by_tool,
+            "turn": lambda: self.turn(self.chat),
+            "turn of a new chat": self.turn,
+            "REST list": lambda: self.get("/api/facts/"),
+            "REST delete": lambda: self.client.delete(f"/api/facts/{self.fact_ids.pop()}/", secure=True),
+            "coach's block": lambda: self.write(lambda: render_coach_block(now=timezone.now())),
+            "advisor's block": lambda: self.read(lambda: get_block("advisor", timezone.now())),
+            "companion's block": lambda: self.read(lambda: get_block("companion", timezone.now())),
+            "export of all": lambda: sum(map(len, iter_archive(user.pk))),
+            "document": lambda: self.read(lambda: build_document(now=timezone.now())),
+            "recall": lambda: self.read(lambda: recall_facts(query=self.say(4), now=timezone.now())),
+            "page": lambda: self.get("/profile/facts/"),
+            "search on the page": lambda: self.get("/profile/facts/?q=ba"),
+            "preview": lambda: self.get("/profile/facts/preview/?assistant=advisor"),
         }
-        set_up(folder)
-        import random  # noqa: PLC0415
 
-        from django.contrib.auth import get_user_model  # noqa: PLC0415
-        from django.utils import timezone  # noqa: PLC0415
+    def say(self, count: int, *, skipped: int = 40) -> str:
+        return text(self.pick, self.words[skipped:], count)
 
-        from chat.jobs import refresh_statistics  # noqa: PLC0415
-        from config.lib.owned import owned_tx  # noqa: PLC0415
-        from memory.facts.limits import enforce_token_limit  # noqa: PLC0415
+    def get(self, address: str) -> object:
+        return self.client.get(address, secure=True)
 
-        pick = random.Random(5)
-        words = vocabulary(pick)
-        users = [get_user_model()._default_manager.get(pk=make_facts(pick, words, count)) for count in (SMALL, LARGE)]
-        for user in users:
-            with owned_tx(user):
-                enforce_token_limit(now=timezone.now())
-        refresh_statistics(timezone.now())  # as the worker does each hour
-        print(f"{'':<20}{SMALL:>9,} facts{LARGE:>9,} facts", flush=True)
-        of_small, of_large = (list_acts(user, words) for user in users)
-        missed = 0
-        for name, act in of_small.items():
-            small, large = measure(act), measure(of_large[name])
-            ratio, goal = large / small, GOALS.get(name)
-            missed += (is_missed := goal is not None and ratio > goal)
-            shown = "" if goal is None else f"  (goal {goal} x) {'MISSED' if is_missed else 'ok'}"
-            print(f"{name:<20}{small:>12.1f} ms{large:>12.1f} ms{ratio:>8.1f} x{shown}", flush=True)
-        return min(1, missed)
+    def write(self, work: Callable[[], object]) -> object:
+        with owned_tx(self.user):
+            return work()
+
+    def read(self, work: Callable[[], object]) -> object:
+        with owned(self.user):
+            return work()
+
+    def save(self) -> object:
+        content = self.say(12, skipped=0)
+        return self.write(lambda: remember_fact(content=content, when_unsure="ask", now=timezone.now()))
+
+    def save_by_tool(self) -> object:
+        context = ToolContext(user_id=self.user.pk, now=timezone.now(), conversation_id=self.chat.pk)
+        result = REMEMBER.call(context, json.dumps({"fact": self.say(12, skipped=0)}))
+        assert "error" not in result, result
+        return result
+
+    def turn(self, chat: Conversation | None = None) -> object:
+        message = self.pick.choice(MESSAGES).format(self.say(3))
+        with owned_tx(self.user):
+            chat = chat or start_conversation(now=timezone.now())
+            accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text=message, now=timezone.now())
+            return finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", now=timezone.now())
+
+
+def make_acts(words: list[str], pick: random.Random, count: int) -> Acts:
+    user = make_facts(pick, words, count)
+    with owned_tx(user):
+        enforce_token_limit(now=timezone.now())
+    return Acts(user, words)
+
+
+@benchmark
+def main(report: Report) -> None:
+    pick = random.Random(5)
+    words = vocabulary(pick)
+    small, large = (make_acts(words, pick, count) for count in (SMALL, LARGE))
+    refresh_statistics(timezone.now())  # as the worker does each hour
+    for name in (*HELD, *SHOWN):
+        took = [time_cpu(acts.by_name[name]) for acts in (small, large)]
+        print(f"{name}: {took[0]:.1f} ms of {SMALL:,} facts, {took[1]:.1f} ms of {LARGE:,}, {took[1] / took[0]:.1f} x")
+        if name in HELD:
+            report.add(name, took[1] / took[0])
+        if name == "save":
+            report.add("CPU of a save", took[1])
 
 
 if __name__ == "__main__":

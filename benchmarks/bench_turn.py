@@ -1,126 +1,114 @@
-"""Measure the first token and the CPU time per chunk of a whole turn.
+"""A chat's turn: what a socket at a server waits for, its CPU, and what it costs beside LiteLLM's bare call.
 
-The results are ratios to a bare call on the same local server, with the same prompt and tools. A whole turn is
-everything between the frame of a user's message and the frames that answer it: storing the message, reading prompt and
-history, streaming the model through the door, coalescing text, rendering Markdown, encoding frames, saving progress and
-end. It runs through LiteLLM and directly. A bare call is LiteLLM's own `acompletion(stream=True)`, or the door's stream
-alone. All of them alternate in this process, with pauses. A direct turn over a direct call has no goal: the call takes
-2.5 ms and stores nothing, and the turn's one transaction takes as long.
+At the socket: the first and the twenty-first turn of a chat, of 40 chunks that come 50 a second. In this process: a
+whole turn of 400 chunks through LiteLLM and directly, and LiteLLM's own `acompletion(stream=True)` with the same
+prompt and tools; they alternate, with pauses. A whole turn is everything between the frame of a user's message and
+the frames that answer it: storing the message, reading prompt and history, streaming the model through the door,
+rendering Markdown, encoding frames, saving.
 """
 
 import asyncio
 import gc
 import json
-import os
 import statistics
-import tempfile
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from benchmarks.server import CHUNKS, answering_server
+from django.test import override_settings
+from django.utils import timezone
 
-ROUNDS = 21
-WARM_UPS = 2
+from benchmarks.chats import (
+    EARLIER,
+    QUESTION,
+    Chat,
+    ask,
+    make_chats,
+    make_conversation,
+    open_socket,
+    read,
+    read_cpu,
+    serve,
+)
+from benchmarks.report import Report, benchmark, size
+from benchmarks.server import answering_server
+from benchmarks.site import make_user
+from chat.prompt.assistants import preview_prompt
+from chat.tools import TOOLS
+from chat.turns import live
+from chat.turns.accept import accept_message
+from chat.web.frames_html import accepted_frame
+from chat.web.rooms import Subscription, enter_room, leave_room
+from config.lib.llm import door
+from config.lib.owned import owned, owned_tx
+from config.lib.threads import run_in_thread
+from trading.models import Trader
+
+ROUNDS, WARM_UPS = size(21, 1), size(2, 0)
 PAUSE_SECONDS = 0.3  # LiteLLM goes on with a call's log after its answer, in the way of the next run
-CHUNK_SECONDS = 0.004  # 250 chunks a second: a fast provider
-QUESTION = "How is my long?"
-EARLIER = ("What am I holding?", "One position: BTC long, 3x, entered at 42,150.")
+AT_SOCKET, AT_SOCKET_SECONDS = 40, 0.02
+CHUNKS, CHUNK_SECONDS = size(400, 40), 0.004  # 250 chunks a second: a fast provider
 
+Wait = tuple[float, float, float]  # milliseconds to `accepted`, from there to the first text, and of the server's CPU
 Sample = tuple[float, float]  # seconds to the first token, CPU seconds per chunk
-TURN, DIRECT, BARE, BARE_DIRECT = "a turn", "a direct turn", "bare LiteLLM", "a direct call"
 FIRST, CPU = 0, 1
-# Claim, sample index, measured run, reference run, goal of the ratio (None: for information).
-CLAIMS = (
-    ("first token", FIRST, TURN, BARE, 1.4),
-    ("first token", FIRST, DIRECT, BARE_DIRECT, None),
-    ("first token", FIRST, DIRECT, BARE, 0.7),
-    ("CPU per chunk", CPU, TURN, BARE, 1.25),
-    ("CPU per chunk", CPU, DIRECT, TURN, 0.28),
-    ("CPU per chunk", CPU, DIRECT, BARE, 0.28),
+OF_FIRST = ("accepted, first turn", "first text after accepted, first turn", "CPU of the first turn")
+OF_LATER = ("accepted, turn 21", "first text after accepted, turn 21", "CPU of turn 21")
+TURN, DIRECT, BARE = "a turn", "a direct turn", "bare LiteLLM"
+RATIOS = (  # to bare LiteLLM
+    ("first token through LiteLLM", FIRST, TURN),
+    ("first token of a direct turn", FIRST, DIRECT),
+    ("CPU of a chunk through LiteLLM", CPU, TURN),
+    ("CPU of a chunk of a direct turn", CPU, DIRECT),
 )
 
 
-def set_up(base: str, folder: str) -> None:
-    """Point Django at a fresh SQLite file and the door at the local server."""
-    os.environ |= {
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-        "READ_DOT_ENV": "false",
-        "DATABASE_URL": os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{folder}/bench.sqlite3"),
-        "CHAT_AGENT_MODEL": "openai/bench",
-        "OPENAI_API_BASE": base,
-        "OPENAI_API_KEY": "none",
-        "LOG_LEVEL": "ERROR",
-        "MESSAGES_PER_MINUTE": "10000",
-    }
-    import django  # noqa: PLC0415  after the environment
-    from django.core.management import call_command  # noqa: PLC0415
-
-    django.setup()
-    call_command("migrate", verbosity=0)
+# --- At the socket ---
 
 
-def make_user() -> int:
-    """Create a user with ten facts; return the user's id."""
-    from django.contrib.auth import get_user_model  # noqa: PLC0415
-    from django.utils import timezone  # noqa: PLC0415
-
-    from config.lib.owned import owned_tx  # noqa: PLC0415
-    from memory.facts.services import remember_fact  # noqa: PLC0415
-
-    user = get_user_model()._default_manager.create_user(f"bench-{uuid4()}@example.com")
-    with owned_tx(user):
-        for number in range(10):
-            remember_fact(content=f"Bench fact number {number}", now=timezone.now())
-    return int(user.pk)
-
-
-def make_conversation(user_id: int) -> Any:
-    """Create a conversation with one exchange; return its id.
-
-    The exchange freezes the memory block.
-    """
-    from django.utils import timezone  # noqa: PLC0415
-
-    from chat.conversations.services import start_conversation  # noqa: PLC0415
-    from chat.models import MessageStatus  # noqa: PLC0415
-    from chat.turns.accept import accept_message  # noqa: PLC0415
-    from chat.turns.replies import finish_reply  # noqa: PLC0415
-    from config.lib.owned import owned_tx  # noqa: PLC0415
-
-    now = timezone.now()
-    with owned_tx(user_id):
-        conversation = start_conversation(now=now)
-        accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text=EARLIER[0], now=now)
-        parts = [{"kind": "text", "step": 0, "text": EARLIER[1]}]
-        finish_reply(
-            reply_id=accepted.reply.pk, status=MessageStatus.COMPLETE, parts=parts, text=EARLIER[1], now=timezone.now()
-        )
-        return conversation.pk
+async def wait_at_socket(process: subprocess.Popen[str], url: str, chat: Chat) -> Wait:
+    """Ask in a chat, and read the answer to its end."""
+    async with open_socket(url, chat) as socket:
+        await asyncio.sleep(PAUSE_SECONDS)
+        cpu, began = read_cpu(process), time.perf_counter()
+        await ask(socket)
+        await read(socket, "accepted")
+        accepted = time.perf_counter()
+        await read(socket, "text")
+        text = time.perf_counter()
+        end = await read(socket, "done", "failed")
+        assert end["type"] == "done", end["text"]
+        await asyncio.sleep(PAUSE_SECONDS)  # what follows the answer is of the turn, too
+        return (accepted - began) * 1e3, (text - accepted) * 1e3, (read_cpu(process) - cpu) * 1e3
 
 
-async def whole_turn(user_id: int) -> Sample:
+def measure_at_socket(report: Report) -> None:
+    with answering_server(AT_SOCKET_SECONDS, AT_SOCKET):
+        chats = {claims: make_chats(ROUNDS + WARM_UPS, turns) for claims, turns in ((OF_FIRST, 0), (OF_LATER, 20))}
+        with serve() as [(process, url)]:
+            for claims, of_kind in chats.items():
+                waits = [asyncio.run(wait_at_socket(process, url, chat)) for chat in of_kind][WARM_UPS:]
+                for claim, values in zip(claims, zip(*waits, strict=True), strict=True):
+                    report.add(claim, statistics.median(values))
+
+
+# --- In this process ---
+
+
+async def take_turn(user: Trader) -> Sample:
     """Run one turn as the consumer does; encode its frames for one socket."""
-    from django.utils import timezone  # noqa: PLC0415
-
-    from chat.turns import live  # noqa: PLC0415
-    from chat.turns.accept import accept_message  # noqa: PLC0415
-    from chat.web.frames_html import accepted_frame  # noqa: PLC0415
-    from chat.web.rooms import Subscription, enter_room, leave_room  # noqa: PLC0415
-    from config.lib.owned import owned_tx  # noqa: PLC0415
-    from config.lib.threads import run_in_thread  # noqa: PLC0415
 
     def accept() -> Any:
-        with owned_tx(user_id):
-            accepted = accept_message(
-                conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now()
-            )
+        with owned_tx(user):
+            accepted = accept_message(conversation_id=chat, client_id=uuid4(), text=QUESTION, now=timezone.now())
         return accepted, accepted_frame(accepted.event, accepted.turn)
 
-    conversation_id = await run_in_thread(make_conversation, user_id)
+    chat: UUID = await run_in_thread(make_conversation, user)
     subscription = Subscription()
-    room = enter_room(conversation_id, subscription)
+    room = enter_room(chat, subscription)
     room.subscriptions.add(subscription)
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
     accepted, frame = await run_in_thread(accept)
@@ -139,9 +127,14 @@ async def whole_turn(user_id: int) -> Sample:
     return first, (time.process_time() - cpu) / CHUNKS
 
 
-async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sample:
+async def take_litellm_turn(user: Trader) -> Sample:
+    with override_settings(LLM_DIRECT=[]):
+        return await take_turn(user)
+
+
+async def call_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sample:
     """Stream the same answer with bare LiteLLM."""
-    import litellm  # noqa: PLC0415
+    import litellm  # noqa: PLC0415 - after the turn through it, whose module tells it not to look at the network
 
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
     stream = await litellm.acompletion(
@@ -161,52 +154,21 @@ async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any
     return first, (time.process_time() - cpu) / CHUNKS
 
 
-async def litellm_turn(user_id: int) -> Sample:
-    """Run one turn through LiteLLM."""
-    from django.test import override_settings  # noqa: PLC0415
-
-    with override_settings(LLM_DIRECT=[]):
-        return await whole_turn(user_id)
-
-
-async def direct_call(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sample:
-    """Stream the same answer through the door alone."""
-    from config.lib.llm import door  # noqa: PLC0415
-
-    cpu, began, first = time.process_time(), time.perf_counter(), 0.0
-    async for chunk in door.stream(messages, models=["openai/bench"], tools=tools):
-        if chunk.text:
-            first = first or time.perf_counter() - began
-    return first, (time.process_time() - cpu) / CHUNKS
-
-
-async def compare(user_id: int) -> dict[str, list[Sample]]:
+async def compare(user: Trader) -> dict[str, list[Sample]]:
     """Return the samples of each kind; the kinds alternate after a warm-up."""
-    from django.utils import timezone  # noqa: PLC0415
-
-    from chat.prompt.assistants import preview_prompt  # noqa: PLC0415
-    from chat.tools import TOOLS  # noqa: PLC0415
-    from config.lib.llm import door  # noqa: PLC0415
-    from config.lib.owned import owned  # noqa: PLC0415
-    from config.lib.threads import run_in_thread  # noqa: PLC0415
 
     def prompt() -> str:
-        with owned(user_id):
+        with owned(user):
             return preview_prompt(assistant="coach", now=timezone.now())
 
-    system = await run_in_thread(prompt)
+    said = [await run_in_thread(prompt), *EARLIER, QUESTION]
+    roles = ("system", "user", "assistant", "user")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
     tools = [tool.schema for tool in TOOLS["coach"]]
-    messages = [
-        {"role": "system", "content": system},
-        {"role": "user", "content": EARLIER[0]},
-        {"role": "assistant", "content": EARLIER[1]},
-        {"role": "user", "content": QUESTION},
-    ]
     runs: dict[str, Callable[[], Awaitable[Sample]]] = {
-        TURN: lambda: litellm_turn(user_id),
-        DIRECT: lambda: whole_turn(user_id),
-        BARE: lambda: bare_litellm(messages, tools),
-        BARE_DIRECT: lambda: direct_call(messages, tools),
+        TURN: lambda: take_litellm_turn(user),
+        DIRECT: lambda: take_turn(user),
+        BARE: lambda: call_litellm(messages, tools),
     }
     samples: dict[str, list[Sample]] = {name: [] for name in runs}
     for _ in range(ROUNDS + WARM_UPS):
@@ -218,20 +180,17 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     return {name: taken[WARM_UPS:] for name, taken in samples.items()}
 
 
-def main() -> None:
-    """Measure and print each claim with its goal."""
-    with answering_server(CHUNK_SECONDS) as base, tempfile.TemporaryDirectory() as folder:
-        set_up(base, folder)
-        samples = asyncio.run(compare(make_user()))
-    for claim, which, one, other, goal in CLAIMS:
-        pairs = [(a[which], b[which]) for a, b in zip(samples[one], samples[other], strict=True)]
-        ratio = statistics.median(a / b for a, b in pairs)
+@benchmark
+def main(report: Report) -> None:
+    measure_at_socket(report)
+    with answering_server(CHUNK_SECONDS, CHUNKS):
+        samples = asyncio.run(compare(make_user(facts=10)))
+    for claim, which, name in RATIOS:
+        pairs = [(one[which], bare[which]) for one, bare in zip(samples[name], samples[BARE], strict=True)]
         took, reference = (statistics.median(values) * 1e3 for values in zip(*pairs, strict=True))
-        verdict = "" if goal is None else f"(goal {goal})  {'ok' if ratio <= goal else 'MISSED'}"
-        print(
-            f"{claim:<14} of {one:<14} {ratio:5.2f} x {other:<13} {took:7.3f} ms against {reference:7.3f} ms  {verdict}"
-        )
+        print(f"{claim}: {took:.3f} ms against {reference:.3f} ms")
+        report.add(claim, statistics.median(one / bare for one, bare in pairs))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,6 @@ WORDS = (
     "- Entry 42,150, now 41,980, so -0.4% unlevered.\n- Funding has been positive for six intervals.\n\n"
     "What would change my mind is a close above the prior day's high with funding near zero.\n\n"
 )
-CHUNKS = 400
 
 
 def chunks(count: int) -> list[str]:
@@ -65,14 +65,15 @@ async def _serve(delay: float, count: int) -> None:
 
 
 @contextmanager
-def answering_server(delay: float, count: int = CHUNKS) -> Iterator[str]:
-    """Run the server, which answers in `count` chunks with `delay` seconds after each; yield its API base."""
+def answering_server(delay: float, count: int) -> Iterator[None]:
+    """Run the server, which answers in `count` chunks with `delay` seconds after each; what starts now asks it."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.server", str(delay), str(count)], stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        os.environ["OPENAI_API_BASE"] = f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        yield
     finally:
         process.terminate()
         process.wait()

@@ -81,7 +81,8 @@ def seed_large_account(user: Trader, now: datetime, size: Size = Size()) -> None
     pick, now = Random(7), now.replace(microsecond=0)
     user.experience_tier = "intermediate"
     user.save(update_fields=["experience_tier"])
-    _write_market(pick, now, size)
+    if not Bar.objects.exists():  # of another account
+        _write_market(pick, now, size)
     with owned_tx(user):
         _write_record(user, pick, now, size)
         _write_facts(user, pick, now, size)

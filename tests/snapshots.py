@@ -1,20 +1,22 @@
-"""Snapshots: values of the product that a reviewer reads as a diff. `make fix` renews their files."""
+"""Files written from code, which a reviewer reads as a diff. `make fix` renews them."""
 
 import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-ROOT: Final = Path(__file__).parent
+from benchmarks.goals import render_page
+
+ROOT: Final = Path(__file__).parent.parent
 
 
-def describe_tools() -> dict[str, Any]:
+def render_tools() -> str:
     """Return each assistant's tools in their order, and of each tool its arguments and what it does."""
     from chat.tools import TOOLS  # noqa: PLC0415 - the settings come first
 
     tools = {tool.name: tool for assistant in TOOLS.values() for tool in assistant}
-    return {
+    described = {
         "assistants": {assistant: [tool.name for tool in tools] for assistant, tools in TOOLS.items()},
         "tools": {
             name: {
@@ -26,19 +28,18 @@ def describe_tools() -> dict[str, Any]:
             for name, tool in tools.items()
         },
     }
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
 
 
-SNAPSHOTS: Final[Mapping[str, Callable[[], Any]]] = {"chat/tools/tools.json": describe_tools}
-
-
-def render(name: str) -> str:
-    """Return the text of a snapshot."""
-    return json.dumps(SNAPSHOTS[name](), indent=1, ensure_ascii=False) + "\n"
+SNAPSHOTS: Final[Mapping[str, Callable[[], str]]] = {
+    "tests/chat/tools/tools.json": render_tools,
+    "docs/performance.md": render_page,
+}
 
 
 def assert_renewed(name: str) -> None:
-    """Fail with what to do when a snapshot is not what the product says."""
-    assert (ROOT / name).read_text() == render(name), f"tests/{name}: run `make fix` and review the diff"
+    """Fail with what to do when a file is not what the code says."""
+    assert (ROOT / name).read_text() == SNAPSHOTS[name](), f"{name}: run `make fix` and review the diff"
 
 
 if __name__ == "__main__":
@@ -46,5 +47,5 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    for name in SNAPSHOTS:
-        (ROOT / name).write_text(render(name))
+    for name, render in SNAPSHOTS.items():
+        (ROOT / name).write_text(render())

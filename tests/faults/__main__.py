@@ -84,7 +84,7 @@ def main() -> int:
             print(f"| {row.name} | {engine} | {row.wanted} | {result} | {figures} | {seconds:.0f} |", flush=True)
     if words in "storm":
         failed += subprocess.run([sys.executable, "-m", "tests.faults.storm"]).returncode
-    print(f"\n{failed} rows fail; F5, F6 and F7 are figures of `python -m benchmarks.bench_sockets --streams 500`.")
+    print(f"\n{failed} rows fail; F5, F6 and F7 are figures of `make bench ARGS='bench_sockets --streams 500'`.")
     return 1 if failed else 0
 
 

@@ -24,7 +24,7 @@ MAX_TERMS: Final = 32  # of a query, which may be a pasted sentence
 
 
 class Weights(NamedTuple):
-    """The constants of a ranking; each pool of texts has its own (benchmarks/bench_recall.py)."""
+    """The constants of a ranking; each pool of texts has its own (benchmarks/bench_evidence.py)."""
 
     k1: float = 1.2  # how soon repeats of a word stop counting; the usual values (Robertson and Zaragoza, 2009)
     b: float = 0.75  # how much the length of a text lowers its score

@@ -257,7 +257,7 @@ def test_snippet_says_what_was_left_out():
 
 
 def test_search_finds_at_least_what_words_the_turns_around_and_vectors_find_together(as_trader):
-    talk = dialogue(fillers=300)  # as in the benchmark
+    talk = dialogue(fillers=300)
     indexed = {at: build_index_text(turn, as_trader.pk) for at, turn in enumerate(talk.turns)}
     around = {at: " ".join(indexed[near] for near in (at, at - 1, at + 1) if near in indexed) for at in indexed}
     passages = [" ".join(talk.turns[max(0, at - 1) : at + 1]) for at in indexed]

@@ -47,7 +47,7 @@ each_tool = pytest.mark.parametrize("tool", EACH_TOOL, ids=lambda tool: tool.nam
 
 
 def test_tools_are_those_of_the_snapshot():
-    assert_renewed("chat/tools/tools.json")
+    assert_renewed("tests/chat/tools/tools.json")
 
 
 def test_assistants_have_tools_within_the_cap():
