@@ -11,14 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, timedelta
 from itertools import product
 from typing import Any
 
 from django.db import transaction
 
 from benchmarks.report import Report, benchmark, size
-from benchmarks.site import make_demo_user
+from benchmarks.site import NOW, make_demo_user
 from benchmarks.tool_replies import TUNED, UNSEEN, write_sentences
 from benchmarks.trader_replies import NARRATED, NOTED
 from chat.grounding.checks import check_figures
@@ -32,7 +32,6 @@ from tests.chat.grounding.replies import alter_digit
 from tests.offline.real import RealChat
 from tests.offline.sets import SETS
 
-NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 ASKED = "Would 4% be too much?"
 SENTENCES = 6  # of a reply
 ALTERED = size(6, 1)  # replies with one digit altered, of each true one
@@ -132,7 +131,7 @@ def mark(name: str, replies: list[tuple[str, Results, str]], facts: list[str]) -
 
 def mark_all() -> list[Marks]:
     """Mark both halves of all sets."""
-    user, pick = make_demo_user(NOW), random.Random(3)
+    user, pick = make_demo_user(timedelta(days=size(13, 6))), random.Random(3)
     with owned(user):
         facts = [f"[{fact.topic}] {fact.content}" for fact in UserFact.objects.current(NOW)]
         own, results = answer_questions(user), list(call_tools(user))

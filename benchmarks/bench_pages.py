@@ -56,6 +56,7 @@ def weigh(client: Client, address: str) -> Weight:
     with CaptureQueriesContext(connection) as asked:
         response = client.get(address, secure=True)
     assert response.status_code in (200, 302), (address, response.status_code)
+    assert "/login/" not in response.get("Location", ""), f"signed out at {address}"
     queries = sum(not _OF_THE_SESSION.search(query["sql"]) for query in asked.captured_queries)
     took = time_cpu(lambda: client.get(address, secure=True), rounds=ROUNDS)
     return Weight(queries, took, len(response.content) / 1e3, _weigh_scripts(response.content.decode()) / 1e3)
@@ -99,6 +100,7 @@ def _count_bytes(name: str) -> int:
 def main(report: Report) -> None:
     user, small = make_user(), make_user()
     user.set_password("a-long-password")  # a page asks for it
+    user.save()
     seed_large_account(user, timezone.now(), LARGE)
     seed_large_account(small, timezone.now(), SMALL)
     freeze_modules()  # as a server does at its start

@@ -9,7 +9,7 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 from django.test import override_settings
 
 from benchmarks.report import Report, benchmark, size
-from benchmarks.site import make_demo_user
+from benchmarks.site import NOW, make_demo_user
 from chat.conversations.services import start_conversation
 from chat.turns.accept import accept_message
 from chat.turns.start import TurnStart
@@ -29,12 +29,12 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned, owned_tx
 from tests.fakes import ScriptedModel
 from trading.agent.decide import define_tools
+from trading.market.simulation import HISTORY
 from trading.models import DecisionSnapshot, Deployment, Trader
 from trading.skills.schemas import parse_payload
 
 PRICED = "openrouter/anthropic/claude-sonnet-4.6"
 TURNS, TICKS = size(20, 3), size(60, 5)
-BEGAN = datetime.now(UTC).replace(hour=9, minute=0)  # so that no day begins within the chat
 # What the user says in turn, and the tool that the model calls then.
 SAID: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("How are my deployments doing?", "get_my_deployments", {}),
@@ -60,7 +60,7 @@ async def talk(user: Trader) -> list[str]:
         model.say(ANSWER)
         control = Control()
         start = await asyncio.to_thread(
-            send, user, chat, f"{text.format(number)} (question {number + 1})", BEGAN + timedelta(minutes=number)
+            send, user, chat, f"{text.format(number)} (question {number + 1})", NOW + timedelta(minutes=number)
         )
         async for _ in run_turn(start, control):
             pass
@@ -71,7 +71,7 @@ async def talk(user: Trader) -> list[str]:
 
 def begin(user: Trader) -> UUID:
     with owned_tx(user):
-        return start_conversation(now=BEGAN).pk
+        return start_conversation(now=NOW).pk
 
 
 def send(user: Trader, chat: UUID, text: str, now: datetime) -> TurnStart:
@@ -124,7 +124,7 @@ def find_share_of_ticks(user: Trader) -> float:
 
 @benchmark
 def main(report: Report) -> None:
-    user = make_demo_user(datetime.now(UTC))
+    user = make_demo_user(size(HISTORY, timedelta(days=6)))
     with override_settings(CHAT_AGENT_MODEL="scripted/model"):
         report_chat(report, list(measure(asyncio.run(talk(user)))))
     report.add("shared by consecutive ticks", find_share_of_ticks(user))

@@ -76,8 +76,8 @@ GOALS: Final[Mapping[str, Mapping[str, Goal]]] = {
         "scripts of a page, large account": at_most(80, "kB"),
     },
     "bench_prompt": {
-        "read again at turns 2 to 20": at_most(6, "%", "the prompts of the turn"),
-        "price of 20 turns": at_most(0.3, "x", "the same prompts, of which nothing is kept"),
+        "read again at turns 2 to 20": at_most(6, "%", "the first prompt of the turn"),
+        "price of 20 turns": at_most(0.2, "x", "the same prompts, of which nothing is kept"),
         "shared by consecutive ticks": at_least(75, "%", "the prompt of the tick"),
     },
     "bench_recall": {

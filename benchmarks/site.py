@@ -7,7 +7,7 @@ before all that needs models; its name sorts first. Programs that a benchmark st
 import os
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,6 +58,7 @@ if not _is_started_by_another and _url.endswith(f"{_folder.name}/bench.sqlite3")
 elif not _is_started_by_another:
     call_command("migrate", verbosity=0)
 
+NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)  # of the demo, whose market depends on the day
 WORDS = 8_000  # in the vocabulary
 
 
@@ -77,18 +78,18 @@ def make_user(facts: int = 0) -> Trader:
     return user
 
 
-def make_demo_user(now: datetime) -> Trader:
-    """Create a user with the demo's chats and a short history of its two skills."""
+def make_demo_user(history: timedelta) -> Trader:
+    """Create a user with the demo's chats and a short record of its two skills, on bars of so long before NOW."""
     user = make_user()
     lengths = Lengths(
-        history=timedelta(days=size(13, 6)),
+        history=history,
         past=timedelta(0),
         backtest=timedelta(days=size(10, 3)),
         breakout=timedelta(days=size(9, 2)),
         funding=timedelta(hours=size(80, 24)),
     )
-    seed_chats(user.pk, clock=lambda: now)
-    seed_demo(user.pk, clock=lambda: now, lengths=lengths)
+    seed_chats(user.pk, clock=lambda: NOW)
+    seed_demo(user.pk, clock=lambda: NOW, lengths=lengths)
     return user
 
 
