@@ -1,4 +1,4 @@
-"""CPU of recall for a user with 20,000 of 100,000 facts: the first query of a process, the first of a user, and later
+"""CPU of recall for a user with 20,000 of 50,000 facts: the first query of a process, the first of a user, and later
 ones.
 
 The words of facts and queries follow Zipf's law; queries leave out the most frequent ones. Recall keeps terms and
@@ -21,9 +21,9 @@ from config.lib.llm import vectors
 from config.lib.owned import owned
 from memory.recall import search
 
-USERS, OF_EACH, LARGE = size(8, 1), size(10_000, 50), size(20_000, 200)
+USERS, OF_EACH, LARGE = size(3, 1), size(10_000, 50), size(20_000, 200)
 ROUNDS = size(200, 3)
-PROCESSES = size(20, 2)  # that are started for the first query of a process
+PROCESSES = size(12, 2)  # that are started for the first query of a process
 ASKED_FROM = 40  # queries leave out so many words
 Took = tuple[float, float]  # milliseconds of CPU and in all
 
