@@ -114,8 +114,8 @@ def _count_rows(owner: int, now: datetime, failed_since: datetime) -> QuerySet[A
         columns[name] = Subquery(found.order_by().values("user").annotate(number=Count("pk")).values("number"))
         columns[f"{name}_id"] = Subquery(found.order_by(order).values(column)[:1])
     users: Any = get_user_model()._default_manager.filter(pk=owner)
-    found: QuerySet[Any, dict[str, Any]] = users.annotate(**columns).values(*columns)
-    return found
+    counted: QuerySet[Any, dict[str, Any]] = users.annotate(**columns).values(*columns)
+    return counted
 
 
 # What waits: its name in `_count_rows`, the words, the page of one row, the page of several, whether it is grave.
