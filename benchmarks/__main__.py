@@ -20,6 +20,8 @@ def main() -> int:
     arguments = sys.argv[1:]
     names = [name for name in arguments if name in GOALS] or list(GOALS)
     options = [argument for argument in arguments if argument not in GOALS and argument != "--tiny"]
+    if unknown := [option for option in options if option.startswith("bench_")]:
+        sys.exit(f"{', '.join(unknown)}: give each benchmark its goals in benchmarks/goals.py")
     if "--tiny" in arguments:
         os.environ["BENCH_TINY"] = "true"
     ends = {}

@@ -82,3 +82,10 @@ def test_missing_service_is_a_skip_and_in_ci_a_failure(monkeypatch, is_ci, failu
     monkeypatch.setenv("CI", "true") if is_ci else monkeypatch.delenv("CI", raising=False)
 
     assert runner.main() == failure
+
+
+def test_benchmark_without_goals_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "bench_nothing"])
+
+    with pytest.raises(SystemExit, match=r"bench_nothing: give each benchmark its goals"):
+        runner.main()
