@@ -16,11 +16,14 @@ from django.conf import settings  # noqa: E402
 from chat.web.consumers import websocket_urlpatterns  # noqa: E402
 from chat.web.lifespan import Lifespan  # noqa: E402
 from config.lib.edge.bodies import BodyLimit  # noqa: E402
+from config.lib.edge.page_threads import PageThreads  # noqa: E402
 from config.lib.edge.requests import AccessLog, ClientAddress, RequestId  # noqa: E402
+from config.lib.rest.problems import API_PATH  # noqa: E402
 
+_pages = PageThreads(django_application, apart=(API_PATH, *settings.DIRECT_PATHS))
 _protocols = ProtocolTypeRouter(
     {
-        "http": BodyLimit(django_application, limit=settings.MAX_BODY_BYTES, larger=settings.LARGER_BODIES),
+        "http": BodyLimit(_pages, limit=settings.MAX_BODY_BYTES, larger=settings.LARGER_BODIES),
         "websocket": CookieMiddleware(SessionMiddleware(AuthMiddleware(URLRouter(websocket_urlpatterns)))),
         "lifespan": Lifespan(),
     }

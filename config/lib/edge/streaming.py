@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, StreamingHttpResponse
+
+from config.lib.threads import run_in_thread
 
 _LINES_AT_ONCE: Final = 500
 
@@ -27,9 +28,10 @@ def _iter_parts(lines: Iterator[Any]) -> Iterator[Any]:
         yield part
 
 
-# Given a plain iterator, an asynchronous server would read all of it before it sends the first line.
+# Given a plain iterator, an asynchronous server would read all of it before it sends the first line. No thread is held
+# between two parts, whose reader may be slow.
 async def _iter_parts_in_threads(lines: Iterator[Any]) -> AsyncIterator[Any]:
-    while part := await sync_to_async(_next_part)(lines):
+    while part := await run_in_thread(_next_part, lines):
         yield part
 
 
