@@ -87,7 +87,8 @@ def freeze_modules() -> None:
     _ = get_resolver().url_patterns
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.collect()  # of nothing: a full collection waits until a quarter of what the last one kept is new
+    gc.set_threshold(20_000, 5, 2)
 
 
 async def _sweep_repeatedly() -> None:

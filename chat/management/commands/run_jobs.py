@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from config.lib.observe.metrics import serve_metrics
 from config.lib.operations.health import require_migrations
-from config.lib.threads import join_threads
+from config.lib.threads import join_threads, share_arenas
 from config.lib.work.commands import RunCommand
 from config.lib.work.defer import get_engine
 from config.lib.work.jobs import Job, list_jobs
@@ -36,6 +36,7 @@ class Command(RunCommand):
     def run(  # type: ignore[override]
         self, *, once: bool, metrics_port: int | None, metrics_host: str, **options: object
     ) -> None:
+        share_arenas()
         require_migrations()
         if once:
             super().run()

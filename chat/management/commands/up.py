@@ -11,6 +11,7 @@ from django.db import close_old_connections, connection
 from chat.management.commands.run_jobs import work_until
 from chat.turns import live
 from config.lib.operations.health import require_migrations
+from config.lib.threads import share_arenas
 from config.lib.work.commands import KeelCommand
 from config.lib.work.runs import log_run
 
@@ -52,6 +53,7 @@ class Command(KeelCommand):
         )
 
     def run(self, *, host: str, port: int, migrate: bool, **options: object) -> None:
+        share_arenas()
         require_migrations(migrates=migrate)
         bound = _bind(host, port)
         close_old_connections()  # this thread serves from now on and asks the database no more

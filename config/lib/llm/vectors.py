@@ -9,7 +9,9 @@ stored by the word, which belongs to no user.
 from __future__ import annotations
 
 import importlib.util
+import json
 import logging
+import mmap
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATIC: Final = "static"
-CACHED: Final = 16_384  # vectors; 16 MB of static ones, beside the 32 MB of their weights
+CACHED: Final = 16_384  # vectors; 16 MB of static ones
 CACHED_WORDS: Final = 16_384  # static vectors of words, of which those of texts are soon made; again 16 MB
 MAX_WORD: Final = 32  # characters; a longer one is a sentence without spaces, which will not repeat
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
@@ -186,7 +188,8 @@ def _add_pieces(word: str) -> Vector:
     assert files
     tokenizer, weights = files
     text = word.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
-    vector: Vector = weights.take(tokenizer.encode(text, add_special_tokens=False).ids, axis=0).sum(axis=0)
+    pieces = weights.take(tokenizer.encode(text, add_special_tokens=False).ids, axis=0)
+    vector: Vector = pieces.sum(axis=0, dtype="float32")
     return vector
 
 
@@ -198,17 +201,32 @@ def warm(texts: Mapping[str, str], others: Iterable[str] = ()) -> None:
         _words.rows_of(list(islice(words, max(0, CACHED_WORDS // 2 - len(_words)))))
 
 
+def _map_weights(path: Path) -> Table:
+    """Return the table of float16 of a file of safetensors, mapped and not read.
+
+    The system loads the parts that are used, processes share them, and it may drop them again when memory is short.
+    """
+    import numpy  # noqa: PLC0415 - takes 0.3 s
+
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    begin = 8 + int.from_bytes(mapped[:8], "little")  # behind the length of the description, and the description
+    described = json.loads(mapped[8:begin])["embedding.weight"]
+    first, end = described["data_offsets"]
+    table = numpy.frombuffer(mapped, "float16", offset=begin + first, count=(end - first) // 2)
+    return table.reshape(described["shape"])
+
+
 @cache
 def _static_files() -> tuple[Tokenizer, Table] | None:
     """Return tokenizer and weights, or None: search then uses words."""
     try:
-        from safetensors.numpy import load_file  # noqa: PLC0415 - brings numpy
         from tokenizers import Tokenizer  # noqa: PLC0415 - only a search needs it
 
         spec = importlib.util.find_spec("wordllama")
         folder = Path(spec.origin or "").parent if spec else Path()
         tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        weights = load_file(folder / _WEIGHTS)["embedding.weight"].astype("float32")
+        weights = _map_weights(folder / _WEIGHTS)
     except Exception:
         logger.exception("Static word vectors cannot be loaded; search goes by words alone")
         return None

@@ -1,6 +1,7 @@
 import asyncio
 import gc
 import sys
+import weakref
 from datetime import timedelta
 
 import pytest
@@ -161,3 +162,18 @@ async def test_stop_leaves_no_task_behind(model):
 def test_freeze_modules_keeps_pages_from_the_collector():
     lifespan.freeze_modules()
     assert not any(one is sys.modules["trading.web.urls"].__dict__ for one in gc.get_objects())
+
+
+def test_freeze_modules_lets_the_collector_find_what_pages_leave():
+    lifespan.freeze_modules()
+    left = set()
+    seen = weakref.ref(left)
+    cycle = [left]
+    cycle.append(cycle)
+    gc.collect(1)  # it outlives a page
+    del left, cycle
+
+    several_pages = [[] for _ in range(1_500_000)]
+
+    assert several_pages
+    assert seen() is None

@@ -1,10 +1,15 @@
 import asyncio
+import os
+import platform
+import subprocess
+import sys
 import threading
 
 import pytest
 
 from config.lib import threads
 from config.lib.threads import give_way_to_accepts, run_in_accept_thread, run_in_thread
+from tests.source import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -68,3 +73,38 @@ async def test_acceptance_that_fails_holds_up_no_turn():
         await run_in_accept_thread(lambda: 1 / 0)
 
     await asyncio.wait_for(give_way_to_accepts(), 0.1)
+
+
+COUNT_ARENAS = """
+import ctypes, threading
+from config.lib.threads import share_arenas
+share_arenas()
+start = threading.Barrier(8)
+def take(number):
+    start.wait()
+    kept.append([bytes(2_000) for _ in range(1_000)])
+    start.wait()
+kept = []
+threads = [threading.Thread(target=take, args=(number,)) for number in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+out = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, out)
+libc.fflush(out)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another allocator")
+def test_threads_share_two_arenas():
+    done = subprocess.run(
+        [sys.executable, "-c", COUNT_ARENAS],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.count("<heap nr=") == 2

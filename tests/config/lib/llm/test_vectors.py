@@ -2,8 +2,11 @@ import logging
 import math
 import subprocess
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file
 
 from config.lib.cache import RecentCache
 from config.lib.llm import door, vectors
@@ -51,11 +54,19 @@ def test_similar_meanings_have_high_cosines():
 )
 def test_a_text_is_cut_like_the_sum_of_its_words(text):
     tokenizer, weights = vectors._static_files()
-    whole = weights[tokenizer.encode(text, add_special_tokens=False).ids].sum(axis=0)
+    whole = weights[tokenizer.encode(text, add_special_tokens=False).ids].sum(axis=0, dtype="float32")
 
     (vector,) = vectors._add_words([text])
 
     assert vector == pytest.approx(whole / math.sqrt(whole.dot(whole)), abs=1e-6)
+
+
+def test_weights_are_mapped_as_the_file_has_them():
+    path = Path(find_spec("wordllama").origin).parent / vectors._WEIGHTS
+    _, weights = vectors._static_files()
+
+    assert (weights == load_file(path)["embedding.weight"]).all()
+    assert (weights.dtype, weights.flags.owndata, weights.flags.writeable) == ("float16", False, False)
 
 
 def test_words_are_kept_but_sentences_without_spaces_are_not(words):
