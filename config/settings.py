@@ -347,7 +347,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_SCHEMA_CLASS": "config.lib.rest.openapi.AreaSchema",
+    "DEFAULT_SCHEMA_CLASS": "config.lib.rest.openapi.OperationSchema",
     "URL_FORMAT_OVERRIDE": None,
     "EXCEPTION_HANDLER": "config.lib.rest.problems.build_problem",
 }

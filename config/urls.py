@@ -7,7 +7,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from chat.web.views import account, home, metrics, shell
 from config.lib.edge.invitations import open_invitation
 from config.lib.operations.health import healthz, readyz
-from config.lib.rest.openapi import SchemaView, docs
+from config.lib.rest.docs import SchemaView, docs
 from config.lib.rest.views import NowhereView
 
 # Staff sign in by the same door, with the same limits.

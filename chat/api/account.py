@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 
 from chat.conversations.usage import get_daily_budget, get_day
@@ -15,7 +14,7 @@ from chat.parts import Json
 from config.lib.edge.second_factor import read_proof
 from config.lib.edge.streaming import stream_file
 from config.lib.paging import get_page
-from config.lib.rest.operations import read
+from config.lib.rest.operations import describe, read
 from config.lib.rest.views import ApiRequest, ApiView, PageQuery, ReadOnlySerializer
 
 
@@ -67,7 +66,7 @@ class UsageView(ApiView):
 class ExportView(ApiView):
     areas = frozenset(("facts", "chats", "record", "agents"))
 
-    @extend_schema(operation_id="export_everything", responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    @describe(operation_id="export_everything", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest) -> HttpResponseBase:
         """Return one zip of JSON files with everything of yours; `schema.json` in it describes the others."""
         now = timezone.now()

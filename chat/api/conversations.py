@@ -7,7 +7,6 @@ from uuid import UUID
 from asgiref.sync import async_to_sync
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -22,7 +21,7 @@ from chat.turns import live
 from chat.turns.replies import request_stop
 from config.lib.owned import owned_tx
 from config.lib.paging import get_page
-from config.lib.rest.operations import action, read, read_page, write
+from config.lib.rest.operations import action, describe, read, read_page, write
 from config.lib.rest.views import (
     ApiRequest,
     ApiViewSet,
@@ -173,7 +172,7 @@ class ConversationViewSet(ApiViewSet):
         lifecycle.request_close(conversation_id=conversation_id, now=timezone.now())
         return get_conversation(conversation_id)
 
-    @extend_schema(operation_id="stop_conversation", request=None, responses={202: StoppedSerializer})
+    @describe(operation_id="stop_conversation", request=None, responses={202: StoppedSerializer})
     @action(detail=True, methods=["post"])
     def stop(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Stop the running reply of a conversation; its text is kept."""

@@ -13,7 +13,7 @@ from django.http import StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -31,6 +31,7 @@ from chat.turns.start import Exchange
 from config.lib.errors import StateConflict
 from config.lib.owned import owned_tx
 from config.lib.postgresql.locks import lock_owner
+from config.lib.rest.operations import describe
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
 
 MAX_MESSAGES: Final = 2_000  # that a client may send along; only one is read
@@ -131,7 +132,7 @@ class TurnsView(ApiView):
     areas = frozenset(("chats",))
     max_body_bytes: ClassVar[int] = 1024 * 1024  # client libraries send the whole chat each time
 
-    @extend_schema(
+    @describe(
         operation_id="send_message",
         request=TurnInput,
         responses={

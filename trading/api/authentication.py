@@ -1,7 +1,6 @@
 """Authenticate API requests by bearer token."""
 
 from django.utils import timezone
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
@@ -41,17 +40,3 @@ def _live_token(given: str) -> ApiToken | None:
         with owned_tx(owner):
             note_use(token=token, now=now)
     return token
-
-
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    target_class = BearerAuthentication
-    name = "token"
-
-    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
-        return {
-            "type": "http",
-            "scheme": "bearer",
-            "bearerFormat": "keel_...",
-            "description": "A personal token, made on the profile page. It reads, or reads and writes, in its areas:"
-            " an operation names those that it needs.",
-        }

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
+from config.lib.rest.operations import describe
 from config.lib.rest.views import ApiRequest, ApiView, InputSerializer
 from trading.api.fields import ValueSerializer
 from trading.intake.files import PROBLEMS_SHOWN, check_reading, import_reading, read_content
@@ -98,7 +98,7 @@ class ImportsView(ApiView):
     areas = frozenset(("record",))
     max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
 
-    @extend_schema(
+    @describe(
         operation_id="import_trades", request=TradeFileInput, responses=dict.fromkeys((200, 201), TradeFileSerializer)
     )
     def post(self, request: ApiRequest) -> Response:

@@ -9,12 +9,11 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 
 from config.lib.edge.second_factor import read_proof
-from config.lib.rest.operations import NEW_OR_KNOWN, action, read, read_page, write
+from config.lib.rest.operations import NEW_OR_KNOWN, action, describe, read, read_page, write
 from config.lib.rest.views import ApiViewSet, InputSerializer, PageQuery
 from trading.api.deployments import DeploymentSerializer
 from trading.api.fields import AmountField, ExactRowSerializer, PayloadField, ValueSerializer, skill_schema, usd_field
@@ -248,7 +247,7 @@ class DraftViewSet(ApiViewSet):
             DraftNotFound("There is no such draft any more.")
         )
 
-    @extend_schema(request={"application/json": skill_schema(is_patch=True)})
+    @describe(request={"application/json": skill_schema(is_patch=True)})
     @write("patch_draft", WholeDraftSerializer)
     @_point_at_fields()
     def partial_update(self, draft_id: UUID) -> SkillDraft:

@@ -1,18 +1,15 @@
-"""The schema of the API and its docs page."""
+"""The schema of the API, imported once somebody asks for it."""
 
 from functools import cache
 from typing import Any, cast
 
-from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.views.decorators.http import require_safe
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.renderers import OpenApiJsonRenderer
-from rest_framework.response import Response
+from rest_framework.settings import api_settings
 
 from config.lib.rest.problems import PROBLEM_JSON
-from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.rest.views import ApiView
 
 _TEXT = {"type": "string"}
 _PROBLEM = {
@@ -94,31 +91,48 @@ def build_example(schema: dict[str, Any], schemas: dict[str, Any], name: str = "
 
 
 @cache
-def _describe_api() -> dict[str, object]:
+def describe_api() -> dict[str, object]:
+    """Return the description, OpenAPI 3.1."""
     schema: dict[str, object] = SchemaGenerator().get_schema(None, public=True)  # type: ignore[no-untyped-call]
     return schema
 
 
-class AreaSchema(AutoSchema):
-    """Describes which areas a token needs for an operation."""
+class OperationSchema(AutoSchema):
+    """Describes an operation as its method does, with the areas that a token needs for it."""
+
+    @property
+    def _described(self) -> dict[str, Any]:
+        method = getattr(self.view, getattr(self.view, "action", None) or self.method.lower())
+        return getattr(method, "described", {})
+
+    def get_operation_id(self) -> str:
+        return self._described.get("operation_id") or super().get_operation_id()
+
+    def get_override_parameters(self) -> list[Any]:
+        return super().get_override_parameters() + (self._described.get("parameters") or [])
+
+    def get_request_serializer(self) -> Any:
+        return self._described["request"] if "request" in self._described else super().get_request_serializer()
+
+    def get_response_serializers(self) -> Any:
+        return self._described["responses"] if "responses" in self._described else super().get_response_serializers()
 
     def get_auth(self) -> list[dict[str, list[str]]]:
         areas = sorted(cast("ApiView", self.view).areas)
         return [{name: areas if name == "token" else [] for name in way} for way in super().get_auth()]
 
 
-class SchemaView(ApiView):
-    """The description of the API, OpenAPI 3.1."""
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Describes how a token is shown."""
 
-    schema = None
-    renderer_classes = (OpenApiJsonRenderer,)
+    target_class = api_settings.DEFAULT_AUTHENTICATION_CLASSES[0]
+    name = "token"
 
-    def get(self, request: ApiRequest) -> Response:
-        """Answer with the description."""
-        return Response(_describe_api())
-
-
-@require_safe
-def docs(request: HttpRequest) -> HttpResponse:
-    """Show the description as a page to try requests."""
-    return TemplateResponse(request, "api_docs.html")
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "keel_...",
+            "description": "A personal token, made on the profile page. It reads, or reads and writes, in its areas:"
+            " an operation names those that it needs.",
+        }

@@ -1,8 +1,7 @@
 """Operations of the API: each decorator describes a method to OpenAPI and answers with what the method returns.
 
 A method takes the ids of its address, and the fields of its query or body, by their names. It returns what the
-serializer `answer` shows; a `Response` passes unchanged. The decorators stand above `@action`, which would replace
-their description.
+serializer `answer` shows; a `Response` passes unchanged.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import decorators
 from rest_framework.response import Response
 
@@ -30,6 +28,19 @@ Answer = type[AnySerializer]
 action = cast("Callable[..., Decorator]", decorators.action)
 
 
+def describe(**said: Any) -> Decorator:
+    """Note an operation's id, parameters, request and responses, which `config.lib.rest.openapi` reads.
+
+    The decorator of drf-spectacular would import its generator, and with it Django's test client, at each start.
+    """
+
+    def note(method: Any) -> Any:
+        method.described = {**getattr(method, "described", {}), **said}
+        return method
+
+    return note
+
+
 def read(name: str, answer: Answer, query: Answer | None = None) -> Decorator:
     """Describe a GET of the operation `name`."""
 
@@ -39,7 +50,7 @@ def read(name: str, answer: Answer, query: Answer | None = None) -> Decorator:
             return _respond(method(view, **ids, **(view.query(query) if query else {})), answer, HTTPStatus.OK)
 
         parameters = [query] if query else None
-        return extend_schema(operation_id=name, parameters=parameters, responses=answer)(operate)
+        return describe(operation_id=name, parameters=parameters, responses=answer)(operate)
 
     return decorate
 
@@ -87,7 +98,7 @@ def write(
             row, is_new = written
             return _respond(row, answer, statuses[is_new])
 
-        return extend_schema(operation_id=name, request=body, responses=dict.fromkeys(statuses, answer))(operate)
+        return describe(operation_id=name, request=body, responses=dict.fromkeys(statuses, answer))(operate)
 
     return decorate
 

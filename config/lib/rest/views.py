@@ -6,7 +6,7 @@ To add a resource (`memory/api/facts.py` is an example):
    answer, and an `ApiViewSet` whose methods have a decorator of `config.lib.rest.operations`: `read`, `read_page`,
    `write` or `act`. Input has no `id`, no `user` and no state: those are the services' business. A method reads the
    clock, calls one function and returns a value. A read runs inside `owned(request.user)`, a write inside
-   `owned_tx(request.user)`. A method that calls a model or a venue has `@extend_schema` instead and opens `owned_tx`
+   `owned_tx(request.user)`. A method that calls a model or a venue has `@describe` instead and opens `owned_tx`
    itself. The generator of a streaming answer runs after the view has returned, so it opens its own scope.
    Its `areas` say which tokens open it.
 2. In `<app>/api/urls.py`: a line of its router.
@@ -31,6 +31,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import exceptions, serializers
+from rest_framework.decorators import MethodMapper
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.permissions import SAFE_METHODS, BasePermission, IsAuthenticated
 from rest_framework.renderers import BaseRenderer
@@ -218,6 +219,12 @@ class ApiViewSet(ViewSetMixin, ApiView):
     """The operations of a noun; its router gives them their addresses."""
 
     lookup_value_converter = "uuid"
+
+    @classmethod
+    def get_extra_actions(cls) -> list[Any]:
+        """Return the actions; the base looks at all attributes, of which `schema` imports the generator of schemas."""
+        members = (getattr(cls, name) for name in dir(cls) if name != "schema")
+        return [member for member in members if isinstance(getattr(member, "mapping", None), MethodMapper)]
 
 
 class NowhereView(ApiView):
