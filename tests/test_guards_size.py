@@ -12,10 +12,10 @@ BUDGETS: Final = {
     "config": 790,  # files that their owner alone reads, opened in one place
     "config/lib": 2670,  # proofs that a door passes on; queries compiled once; a meter of tokens; instants in templates
     "config/lib/words": 1850,
-    "config/lib/llm": 2100,
+    "config/lib/llm": 2115,  # word vectors mapped from their file
     "config/lib/work": 990,  # retention, mails that wait, the tokens of the site
-    "config/lib/rest": 700,
-    "config/lib/edge": 1190,  # a line for each request; wrong passwords by device; invitations
+    "config/lib/rest": 725,  # a description that is made when asked for
+    "config/lib/edge": 1255,  # a line for each request; wrong passwords by device; invitations; threads of pages
     "config/lib/charts": 750,
     "config/lib/search": 700,
     "config/lib/operations": 700,  # sizes, worker and backup in doctor

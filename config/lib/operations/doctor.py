@@ -16,7 +16,6 @@ from django.conf import settings
 from django.core import checks
 from django.core.mail import get_connection
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, OperationalError, connection
-from redis import Redis
 
 from config.lib.figures import format_duration
 from config.lib.llm import door
@@ -130,6 +129,8 @@ def _check_search(now: datetime) -> tuple[State, str]:
 def _check_redis(now: datetime) -> tuple[State, str]:
     if not settings.REDIS_URL:
         return "ok", "not used: one process serves the site"
+    from redis import Redis  # noqa: PLC0415 - a local site has none
+
     with Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
         began = time.perf_counter()
         try:
