@@ -36,7 +36,8 @@ def make_session() -> str:
     user = make_user()
     seed_large_account(user, timezone.now(), ACCOUNT)
     with owned_tx(user):
-        Deployment.objects.filter(broker_kind="paper").update(status="paused")  # its open trades have no state
+        # Its open trades have no state to tick on from.
+        Deployment.objects.filter(broker_kind="paper").update(status="paused", due_at=None)
     return sign_in(user).cookies["sessionid"].value
 
 
