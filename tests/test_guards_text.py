@@ -5,6 +5,9 @@ import re
 from collections import Counter
 from pydoc import locate
 
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
+
 from tests.source import PROJECT, ROOT, code, functions
 
 MAX_MODULES = 16  # of one folder
@@ -79,3 +82,17 @@ def test_each_docstring_begins_with_a_whole_sentence_on_one_line():
     found = [name for name, first in firsts.items() if not re.fullmatch(r"[A-Z`].*[.:]", first)]
 
     assert not found, f"{', '.join(found)}: begin the docstring with a whole sentence on one line, ended by a full stop"
+
+
+def test_every_template_that_a_template_names_exists():
+    """Otherwise the page fails where somebody first sees it."""
+    folder, named = ROOT / "templates", re.compile(r'{% (?:include|extends) "([^"]+)"')
+    missing = []
+    for path in sorted(folder.rglob("*.html")):
+        for name in named.findall(path.read_text()):
+            try:
+                get_template(name)
+            except TemplateDoesNotExist:
+                missing.append(f"{path.relative_to(folder)} names {name}")
+
+    assert missing == []
