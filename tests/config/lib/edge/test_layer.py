@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from channels.layers import get_channel_layer
 
-from config.lib.edge import layer as layers
+from config.lib.edge import link
 from config.lib.edge.layer import SharedLayer
 from tests.layers import until_linked
 from tests.services import redis_url
@@ -17,7 +17,7 @@ NEWS = {"type": "conversation.news"}
 @pytest.fixture
 def processes(monkeypatch, request):
     """Two layers as two processes have them."""
-    monkeypatch.setattr(layers, "SEND_SECONDS", 0.1)
+    monkeypatch.setattr(link, "SEND_SECONDS", 0.1)
     prefix = f"test-{request.node.name}"
     return SharedLayer(redis_url(), prefix), SharedLayer(redis_url(), prefix)
 
@@ -61,7 +61,7 @@ async def test_the_same_news_is_sent_once_a_period(processes, monkeypatch):
 
 
 async def test_process_that_is_alone_sends_nothing(monkeypatch, request):
-    monkeypatch.setattr(layers, "SEND_SECONDS", 0.05)
+    monkeypatch.setattr(link, "SEND_SECONDS", 0.05)
     alone = SharedLayer(redis_url(), f"test-{request.node.name}")
     await listen(alone, "conversation.a")
     async with asyncio.timeout(5):
