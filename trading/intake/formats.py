@@ -116,6 +116,7 @@ def _load(name: str) -> dict[str, Any]:
 
 NAMES: Final = _load("names.toml")
 SYNONYMS: Final[Columns] = {name: _split_names(text) for name, text in NAMES["synonyms"].items()}
+DONE: Final = frozenset(NAMES["status"]["done"].split())  # statuses of what was executed
 OTHERS: Final = [OtherExport(frozenset(_split_names(one["marks"])), one["text"]) for one in NAMES["others"]]
 
 

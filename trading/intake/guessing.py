@@ -15,7 +15,6 @@ from trading.intake.trips import propose_sizes
 from trading.intake.values import guess_date_order, guess_decimal, is_empty, parse_number
 from trading.ledger.executions import DOLLARS
 
-_DONE: Final = frozenset(formats.NAMES["status"]["done"].split())
 _TRIP_PRICES: Final = [tuple(pair.split(":")) for pair in formats.NAMES["trips"]["prices"].split()]
 _ENTRY_TIMES: Final = formats.NAMES["trips"]["entry"].split()
 _EXIT_TIMES: Final = formats.NAMES["trips"]["exit"].split()
@@ -35,7 +34,7 @@ _IMPORTANT: Final = {
     "multiplier": re.compile(r"multiplier|pointvalue|contractsize|lotsize|lotvalue|tickvalue"),
 }
 _UNIMPORTANT: Final = re.compile(r"%|percent|pct|ratio|unreali|cum|fee|commission|takeprofit|tax|conversion")
-_PLAIN: Final = frozenset(("0", "1", *map(str.casefold, DOLLARS), *_DONE))
+_PLAIN: Final = frozenset(("0", "1", *map(str.casefold, DOLLARS), *formats.DONE))
 
 
 def propose_mapping(table: FileTable, *, zone: str) -> FillMapping:

@@ -21,7 +21,6 @@ _LOTS: Final = frozenset({"lot", "lots"})
 _CENT: Final = Decimal("0.01")
 _SPOT_WORDS: Final = frozenset({"spot", "margin"})
 _NO_FILL: Final = re.compile(r"opt|call|put|warrant|bond|bill|treasur|fixed income|\A[cp]\Z|\d", re.IGNORECASE)
-_DONE: Final = frozenset(formats.NAMES["status"]["done"].split())
 _LEFT: Final = frozenset(formats.NAMES["status"]["left"].split())
 _SAYS_FILLED: Final = re.compile(r"fill|exec|deal|erfüll|closing|closed")
 _REDUCES: Final = {"open": False, "in": False, "close": True, "out": True}
@@ -75,7 +74,7 @@ class RowReader:
         """Return the status that leaves a row out, or nothing. Raises ValueError."""
         status = self._text(row, "status").casefold()
         word = re.split(r"[^a-zà-ÿ]+", status.strip())[0] if status else ""
-        if not status or word in _DONE:
+        if not status or word in formats.DONE:
             return ""
         says_filled = all(_SAYS_FILLED.search(name) for name in self._names("quantity"))
         if word in _LEFT or word.startswith("partial"):
@@ -120,11 +119,7 @@ class RowReader:
         fee, fee_coin = self._fee(row, instrument, market, quantity)
         if market == formats.SPOT and fee_coin == instrument.coin:
             quantity -= fee  # what arrives is less by the fee, and more leaves
-        quantity = values.round_amount(quantity)
-        if not quantity:
-            raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
-        if abs(quantity * price) >= MAX_AMOUNT:
-            raise ValueError("the quantity times the price is too large")
+        quantity = _bound_quantity(quantity, price)
         start = self._text(row, "start")
         return ReadFill(
             row=row.number,
@@ -159,12 +154,9 @@ class RowReader:
         market = self._market(row, instrument)
         coins = (instrument.coin, instrument.quote)
         quantity, unit = self._quantity(row, instrument)
-        quantity = values.round_amount(abs(quantity) * self._contract_size(row, market, unit, instrument.base))
-        if not quantity:
-            raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
+        quantity = _bound_quantity(abs(quantity) * self._contract_size(row, market, unit, instrument.base))
         entry, left = (self._price(row, name, quantity, coins) for name in ("price", "exit_price"))
-        if quantity * max(entry, left) >= MAX_AMOUNT:
-            raise ValueError("the quantity times the price is too large")
+        _bound_quantity(quantity, max(entry, left))
         fee, fee_coin = self._fee(row, instrument, market, quantity)
         decimal, stated = self._mapping.decimal, self._text(row, "pnl")
         return WholeTrade(
@@ -390,3 +382,13 @@ class RowReader:
 def _say(name: str) -> str:
     """Return a field as its sentence names it."""
     return {"exit_price": "price of the exit", "pnl": "profit"}.get(name, name)
+
+
+def _bound_quantity(quantity: Decimal, price: Decimal = Decimal(0)) -> Decimal:
+    """Return a quantity as the database counts it. Raises ValueError: it is nothing, or too much at that price."""
+    quantity = values.round_amount(quantity)
+    if not quantity:
+        raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
+    if abs(quantity * price) >= MAX_AMOUNT:
+        raise ValueError("the quantity times the price is too large")
+    return quantity

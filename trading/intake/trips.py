@@ -70,7 +70,7 @@ _READINGS: Final = tuple(ProfitReading(turn, of) for turn in (1, -1) for of in (
 def measure_grain(*texts: str, decimal: str) -> Decimal:
     """Return the last digit that amounts are written to, at least a cent."""
     places = [sum(letter.isdigit() for letter in text.rpartition(decimal)[2]) for text in texts if decimal in text]
-    return Decimal(1).scaleb(-max(2, *places, 2))
+    return Decimal(1).scaleb(-max([2, *places]))
 
 
 def judge_trips(trips: Sequence[WholeTrade]) -> list[WholeTrade | str]:
